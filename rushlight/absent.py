@@ -1,4 +1,4 @@
-"""What is said of names of torch that are not here: what to do instead, or the nearest name that is."""
+"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest name."""
 from __future__ import annotations
 
 import sys
@@ -8,7 +8,7 @@ from types import ModuleType
 CHECK = "`rushlight check script.py` lists what a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
-INSTEAD = {                                       # by what names begin with; the longest counts
+INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix counts
     **dict.fromkeys(("torch.ao", "torch.quantiz", "torch.dequantize", "torch.fake_quantize_", "torch.per_tensor_",
                      "torch.per_channel_", "torch.nn.quantized", "torch.nn.qat", "torch.nn.intrinsic",
                      "torch.nn.quantizable", "torch.qscheme", "torch.quint", "torch.fbgemm_"), SMALL),
@@ -38,7 +38,7 @@ INSTEAD = {                                       # by what names begin with; th
 
 
 class NoName(AttributeError):
-    """A name that is missing. The words are looked for when they are read: programs ask `hasattr`."""
+    """The AttributeError for a missing name. The message is made when it is read, since many programs only use `hasattr`."""
 
     def __str__(self) -> str:
         path = public(self.args[0])
@@ -46,16 +46,16 @@ class NoName(AttributeError):
         return f"module '{self.args[0]}' has no attribute '{self.name}'\n  cure: {told}"
 
 
-NoName.__name__ = NoName.__qualname__ = "AttributeError"        # as tracebacks show it
+NoName.__name__ = NoName.__qualname__ = "AttributeError"  # the name in tracebacks
 
 
 def public(home: str) -> str:
-    """torch's name of a module."""
+    """The name of a module in torch."""
     return home.replace("rushlight", "torch", 1)
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """What to do without torch's `name`, which `path`, that has the `known` names, lacks."""
+    """The cure for a missing `name`: what to use instead, else the nearest of the `known` names in module `path`."""
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
@@ -64,23 +64,23 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The public name that is most like it, if one is."""
-    from difflib import get_close_matches  # 1 ms, for errors only
+    """The most similar public name among `known`, or None."""
+    from difflib import get_close_matches  # slow to import, and needed for errors only
     return next(iter(get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)), None)
 
 
 def missing(home: str, name: str) -> NoName:
-    """The error for a name that the module `home` lacks."""
+    """The error for a name that is missing in the module `home`."""
     return NoName(home, name=name, obj=sys.modules[home])
 
 
 def tell(home: str) -> None:
-    """Let the module say of names that it lacks what to do instead."""
+    """Give the module a `__getattr__` that raises errors with a cure for missing names."""
     module: ModuleType = sys.modules[home]
     module.__dict__["__getattr__"] = lambda name: give_up(home, name)
 
 
 def give_up(home: str, name: str) -> None:
-    if name.startswith("__"):                     # Python's own questions
+    if name.startswith("__"):  # read by Python itself
         raise AttributeError(f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home])
     raise missing(home, name)

@@ -49,14 +49,14 @@ RUSHLIGHT_CACHE, or the user's cache folder. Needs Numba.
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """An argument parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status: 0, 1 for results that cannot be written, 2 for bad input."""
+    """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad input."""
     arguments, unknown = parser().parse_known_args(argv)
     command = f"rushlight {arguments.command}".rstrip()
     if unknown:
@@ -66,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadInput as error:
         return say(f"{command}: {error}", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: no complaint at exit
+        # the reader closed the pipe: no error message at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         return say(f"{command}: {error.filename or 'output'}: {error.strerror or error}", 1)
@@ -154,7 +155,7 @@ def run_warmup(arguments: argparse.Namespace) -> int:
 
 
 def whole(least: int):
-    """A parser of whole numbers from `least` to what a seed may be."""
+    """A parser of integers from `least` to the largest seed."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) < 2**63:
@@ -165,7 +166,7 @@ def whole(least: int):
 
 
 def number(text: str) -> float:
-    """The number that the text is; nan if it is none."""
+    """The text as a number; nan if it is no number."""
     try:
         return float(text)
     except ValueError:

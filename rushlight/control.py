@@ -1,4 +1,4 @@
-"""Checks and branches as functions, which torch's compiler can follow; here they are Python's own."""
+"""Branches, loops and checks as functions, for torch's compiler; here they run as plain Python."""
 from __future__ import annotations
 
 import math
@@ -11,7 +11,7 @@ from rushlight.tensor import Tensor
 
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
-    """true_fn(*operands) if pred else false_fn(*operands): `pred` is a truth, or a tensor of one.
+    """true_fn(*operands) if pred else false_fn(*operands). `pred`: a bool, or a tensor of one bool.
 
     >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
     tensor([2., 2.])
@@ -60,7 +60,7 @@ def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) 
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """RuntimeError with what `message()` says unless all of a tensor of truths is True."""
+    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
         raise TypeError(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
     check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
@@ -71,10 +71,10 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
     check_as(RuntimeError, i >= 0, message)
 
 
-# -- numbers that a compiler may not know: here they are Python's ----------------------------------------------------
+# -- symbolic numbers: here plain Python numbers ---------------------------------------------------
 
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
-    """What body_fn(*values) makes of the values, again and again, while cond_fn(*values).
+    """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.
 
     >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
     (tensor(3), tensor([8.]))

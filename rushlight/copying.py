@@ -1,4 +1,4 @@
-"""Copies of leaves, and pickles, of tensors with their attributes; and classes of tensors that users make."""
+"""Copying and pickling of tensors with their attributes; users' subclasses of Tensor."""
 from __future__ import annotations
 
 import sys
@@ -13,7 +13,7 @@ from rushlight.tensor import Tensor, method, new
 
 
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
-    """A leaf from its parts: what pickle and deepcopy call."""
+    """A leaf from its parts. Called by pickle and deepcopy."""
     t: Tensor = new(cls)
     t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
     t.__dict__.update(attributes)
@@ -22,12 +22,12 @@ def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None,
 
 
 def copied(array: Any) -> Any:
-    """A copy of an array as it lies; what stands for one without elements (ops/meta.py) serves for the copy too."""
+    """A copy of an array with its strides. An array of a meta tensor (ops/meta.py) is immutable, and returned as it is."""
     return array.copy("K") if isinstance(array, ndarray) else array
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple:
-    """Pickles know nothing of graphs: a result that requires a gradient comes back as a leaf that does."""
+    """Pickles do not contain the graph: a non-leaf tensor that requires grad is unpickled as a leaf that requires grad."""
     return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
 
 
@@ -37,7 +37,7 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
                                    "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
                                    made_at=self.node.made_at if self.node else ""))
     if id(self) not in memo:
-        from copy import deepcopy  # whose caller has loaded it: no part of the import
+        from copy import deepcopy  # loaded by the caller already; not imported by `import rushlight`
         grad = None if self._grad is None else deepcopy(self._grad, memo)
         array, writes = beside(self.array, memo)
         made = memo[id(self)] = rebuild(type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo))
@@ -46,8 +46,10 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
 
 
 def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
-    """A copy of an array that shares memory with the copies of those with which the array does, and the record of writes
-    there. What stands for an array without elements (ops/meta.py) serves for the copy too."""
+    """(a copy of an array, the write log of the copy). Copies share memory if their originals do (`memo`).
+
+    The array of a meta tensor (ops/meta.py) is returned as it is.
+    """
     if not isinstance(array, ndarray):
         return array, None
     from rushlight.memory import twin
@@ -57,7 +59,8 @@ def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
 
 
 def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """A tensor that __init__ is to fill; for a user's class whose own __new__ calls this one, one with the data."""
+    """A tensor whose slots __init__ fills. If a user's class has a __new__ of its own, which calls this, they are filled
+    here."""
     t: Tensor = new(cls)
     if args and cls.__new__ is not unfilled:
         Tensor.__init__(t, *args)
@@ -65,23 +68,23 @@ def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
 
 
 def disabled(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    """The `__torch_function__` of classes whose tensors are treated like plain ones, and give plain ones: Parameter."""
+    """The `__torch_function__` of subclasses whose ops return plain tensors: Parameter."""
     return func(*args, **(kwargs or {}))
 
 
 def torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    """What a function does with tensors of a class of the user's: as with plain ones, but it gives some of that class."""
+    """The default `__torch_function__` of a user's subclass: runs the function, and returns results of the subclass."""
     return sys.modules["rushlight"].overrides.default(cls, func, types, args, kwargs)
 
 
 def subclassed(cls: type, **options: Any) -> None:
-    """A new class of tensors takes part in torch's functions (overrides.py), if it is a user's."""
+    """Called for each new subclass of Tensor: a user's subclass takes part in `__torch_function__` (overrides.py)."""
     super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
     if cls.__module__.partition(".")[0] != "rushlight":
         sys.modules["rushlight"].overrides.take_part(cls)
 
 
-Tensor._asks = False                              # type: ignore[attr-defined]
+Tensor._asks = False  # type: ignore[attr-defined]
 Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""Tensors from nothing, from numbers and from other arrays. Ranges of numbers are in ranges.py."""
+"""Functions that create tensors: from sizes, numbers and other arrays. Ranges are in ranges.py."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ Dtype = dtypes.dtype | None
 
 
 def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
-    """A leaf on a fresh array."""
+    """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # run: a batch of vmap
+    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # a Batch of vmap has `run`
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
         t.array = blank(t.array.shape, t.array.dtype, t.array.strides)
@@ -34,7 +34,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
 
 
 def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
-    """The dtype asked for, else that of `out`, else the other or the default one. RuntimeError if the first two differ."""
+    """`dtype`, else the dtype of `out`, else `otherwise`, else the default. RuntimeError if `dtype` differs from `out`'s."""
     if dtype is None:
         return out.dtype if out is not None else otherwise or dtypes.get_default_dtype()
     d = dtypes.as_dtype(dtype)
@@ -44,7 +44,7 @@ def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = 
 
 
 def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
-    """make(shape, ...). RuntimeError for more elements than memory can have."""
+    """make(shape, ...). RuntimeError for a shape that is too large for an address."""
     try:
         return make(shape, *how)
     except ValueError as error:
@@ -52,7 +52,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
 
 
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
-    """What stands in the place of an array on the device "meta"; loaded with the first."""
+    """The array of a tensor on the device "meta". Loads ops/meta.py on first use."""
     from rushlight.ops.meta import Meta
     return Meta(shape, dtype, strides)
 
@@ -61,8 +61,8 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
            pin_memory: bool = False) -> Tensor:
     """A new tensor with the numbers of `data`: a number, nested lists, an array or a tensor; always a copy.
 
-    Python floats become the default dtype (float32), integers int64, arrays keep theirs. ValueError for lists of
-    uneven length, TypeError for what is no number, RuntimeError if an integer tensor is to require grad.
+    Python floats get the default dtype (float32), integers int64; arrays keep their dtype. ValueError for lists of
+    uneven length, TypeError for an element that is no number, RuntimeError for an integer tensor that requires grad.
 
     >>> rushlight.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],
@@ -73,7 +73,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad:
 
 
 def array_of(data: Any, dtype: Dtype) -> Any:
-    """The data as an array in the dtype that torch would give it."""
+    """The data as an array, in the dtype that torch gives to such data."""
     if isinstance(data, Tensor):
         noticed(data)
         return data.array
@@ -82,14 +82,14 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         return data
     if hasattr(data, "untyped"):                  # a storage
         return data.in_dtype(None if dtype is None else dtypes.as_dtype(dtype))
-    if hasattr(data, "__array_interface__"):      # memory of another library
+    if hasattr(data, "__array_interface__"):  # an array of another library
         return np.asarray(data)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, (list, tuple, str, bytes, dict)):
-        data = list(data)                         # any other sequence: a deque, a range
+        data = list(data)  # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return dtypes.holding(data, dtypes.as_dtype(dtype))
     depth, given, types = depth_of(data), data, types_in(data)
-    if not types <= PLAIN:                        # [[1., 2.], [3., 4.]] in 4.9 us, looked through twice in 7.9
+    if not types <= PLAIN:  # lists of plain numbers skip the search for tensors
         data = plain_lists(data, depth)
     try:
         array = np.array(data)
@@ -108,7 +108,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without a copy where that is possible: an array's memory is shared.
+    """The data as a tensor; shares the memory of an array if dtype and device allow it.
 
     >>> rushlight.as_tensor([1, 2], dtype=rushlight.float64)
     tensor([1., 2.], dtype=torch.float64)
@@ -122,8 +122,9 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
 
 def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool | None = None) -> Tensor:
-    """The object as a tensor. `copy`: True for memory of its own, False for the object's own memory or ValueError.
-    `requires_grad`: as the object does, and in its graph, unless told.
+    """The object as a tensor. `copy`: True always copies; False shares memory or raises ValueError.
+
+    `requires_grad`: None keeps the object's place in the graph.
 
     >>> import numpy as np
     >>> rushlight.asarray(np.zeros(2), copy=True)
@@ -143,7 +144,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """The tensor on a NumPy array's memory: a write to either shows in both. TypeError for dtypes torch lacks.
+    """A tensor that shares a NumPy array's memory: a write to one changes both. TypeError for dtypes that torch lacks.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -165,7 +166,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 
 def from_dlpack(other: Any) -> Tensor:
-    """The tensor on the memory of another library's array, by the DLPack protocol; or of such a library's capsule.
+    """A tensor that shares the memory of another library's array, by the DLPack protocol. Also takes a DLPack capsule.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -178,13 +179,13 @@ def from_dlpack(other: Any) -> Tensor:
         return from_array(other.array)            # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
-    array = np.from_dlpack(Capsule(other))        # a capsule does not say who may write: NumPy takes it for nobody
+    array = np.from_dlpack(Capsule(other))        # without the writeable flag: NumPy makes arrays from a capsule read-only
     facts = array.__array_interface__
     return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
 
 
 class Capsule:
-    """What `to_dlpack` of older programs gave, as the object that it would be today."""
+    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present protocol."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -193,12 +194,12 @@ class Capsule:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0                               # the CPU
+        return 1, 0  # (kDLCPU, device 0)
 
 
 def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:
-    """The tensor on the bytes of a buffer.
+    """A tensor that shares the bytes of a buffer.
 
     >>> rushlight.frombuffer(bytearray([1, 2, 3]), dtype=rushlight.uint8, offset=1)
     tensor([2, 3], dtype=torch.uint8)
@@ -207,7 +208,7 @@ def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int
 
 
 def shape_of(size: tuple) -> tuple[int, ...]:
-    """A shape given as numbers or as one sequence."""
+    """A shape, from several ints or one sequence."""
     try:
         if len(size) == 1 and not hasattr(size[0], "__index__"):
             size = tuple(size[0])
@@ -270,11 +271,11 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
 
 
 def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None) -> np.ndarray:
-    """An array like another one, full of a number if there is one."""
+    """An array with the shape and layout of another; filled with `number`, or uninitialized for None."""
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        return room_like(array, d, np.zeros)      # memory that the system hands out as zeros
+        return room_like(array, d, np.zeros)  # np.zeros gets zeroed pages from the system, without writing them
     r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
@@ -282,15 +283,15 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
 
 
 def beside(like: Any, array: Any) -> Any:
-    """A fresh array as what is created like another tensor: inside vmap each sample has its own, on "meta" it has none."""
+    """The new array for a tensor created like another: batched inside vmap, without elements on "meta"."""
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
-FILLING: set[str] = set()                         # "empty" where memory that nobody has set is to be the same each time
+FILLING: set[str] = set()  # contains "empty" while uninitialized memory must be filled (deterministic algorithms)
 
 
 def unset(array: np.ndarray) -> np.ndarray:
-    """Memory full of nan, of the largest number or of True, as `use_deterministic_algorithms` asks for it (settings.py)."""
+    """Fill an array with nan, the largest integer or True if deterministic algorithms require it (settings.py)."""
     kind = array.dtype.kind
     array[...] = True if kind == "b" else np.iinfo(array.dtype).max if kind in "iu" else np.nan
     return array
@@ -311,7 +312,7 @@ empty_like = filled_like("empty_like", None, "with whatever was in memory")
 
 def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A tensor of the given size full of one number, in the number's dtype unless told.
+    """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is given.
 
     >>> rushlight.full((2,), 7)
     tensor([7, 7])
@@ -324,7 +325,7 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
               memory_format: memory_format = preserve_format, layout: Any = None, pin_memory: bool = False) -> Tensor:
-    """A tensor of the input's shape and dtype full of one number.
+    """A tensor of the input's shape and dtype filled with one number.
 
     >>> rushlight.full_like(rushlight.zeros(2), 7)
     tensor([7., 7.])
@@ -335,13 +336,13 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
 
 
 def number(value: Any) -> Any:
-    """A Python number, also from a tensor of one element."""
+    """The value as a Python number; also from a tensor of one element."""
     return value.item() if isinstance(value, Tensor) else value
 
 
 def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                   pin_memory: bool = False) -> Tensor:
-    """A 0-d tensor of one number, in the default dtype unless told.
+    """A 0-d tensor of one number, in the default dtype unless `dtype` is given.
 
     >>> rushlight.scalar_tensor(3)
     tensor(3.)
@@ -354,7 +355,7 @@ def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: An
 
 def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A tensor of the given size and steps in memory, in elements, with whatever was there.
+    """An uninitialized tensor of the given size and strides, in elements.
 
     >>> rushlight.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
@@ -370,7 +371,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A tensor of the given size whose dimensions lie in memory in this order, the outermost first; not set.
+    """An uninitialized tensor whose dimensions have this order in memory, outermost first.
 
     >>> rushlight.empty_permuted((1, 2, 3, 3), (0, 2, 3, 1)).stride()
     (18, 1, 6, 2)
@@ -407,10 +408,10 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
 
 
 def new_like(create: Callable) -> Callable:
-    """x.new_zeros(size) and its like: this tensor's dtype unless told."""
+    """The method x.new_zeros(size), from zeros: with the dtype of x unless `dtype` is given."""
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        chosen = "device" in options if self.is_meta else create is tensor    # samples of vmap share the numbers given
+        chosen = "device" in options if self.is_meta else create is tensor  # samples of vmap share the numbers given
         if not chosen:
             t.array = beside(self.array, t.array)
         return t

@@ -1,4 +1,4 @@
-"""`device` and `Layout`: where and how a tensor lies. Other devices have names here, but tensors live on the CPU."""
+"""`device` and `Layout`. Other devices can be named, but all tensors are on the CPU, or on "meta" without elements."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 
 
 class device:
-    """A place for tensors: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
+    """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
 
     As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they
-    mean the same memory. A device is a context manager inside which tensors are made on it. The devices that torch knows
-    can be named and compared; tensors can only be put on the CPU, and on "meta" without their elements: see `placed`.
+    mean the same memory. Used as a context manager, a device is the default for new tensors inside. All devices that torch
+    knows can be named and compared; tensors can be on the CPU, or on "meta" without elements (`placed`).
     RuntimeError for an unknown device or a malformed string.
 
     >>> rushlight.device("cpu", 0), rushlight.device("cpu").index
@@ -78,7 +78,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     """The type and index that `device(text, index)` names."""
     if not text:
         raise RuntimeError("device(): Device string must not be empty: write 'cpu'")
-    if text in KNOWN and index is None:           # without the expression, which takes 0.3 ms to compile
+    if text in KNOWN and index is None:  # without compiling the regular expression
         return text, None
     match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
@@ -100,7 +100,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
 
 
 def present(place: str | int | device) -> device:
-    """The device, for tensors to be put on. RuntimeError unless it is the CPU."""
+    """The device, to move a tensor to. RuntimeError unless it is the CPU."""
     place = device("cuda", place) if isinstance(place, int) else device(place)
     if place.type != "cpu":
         cuda = place.type == "cuda"
@@ -112,8 +112,7 @@ def present(place: str | int | device) -> device:
 
 
 def placed(place: Any) -> device:
-    """The device that tensors are made on: the CPU, "meta", where they have no elements, or for None the one chosen last.
-    RuntimeError for any other."""
+    """The device for a new tensor: the CPU, or "meta"; for None the default device. RuntimeError for any other device."""
     if place is None:
         return chosen.get()
     if place is CPU:
@@ -124,17 +123,17 @@ def placed(place: Any) -> device:
 
 
 def on_meta(place: Any) -> bool:
-    """Whether a tensor is to be made without elements: on the device "meta", which is asked for or chosen for all."""
+    """Whether a new tensor is on the device "meta": `place`, or for None the default device."""
     return (place := placed(place)) is not CPU and place.type == "meta"
 
 
 CPU = device("cpu")
-chosen: ContextVar[device] = ContextVar("chosen", default=CPU)  # where tensors are made unless told
+chosen: ContextVar[device] = ContextVar("chosen", default=CPU)  # the default device of new tensors
 ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:
-    """layout = how a tensor lies in memory: `strided`, side by side, or `sparse_coo`. The others are names that are refused.
+    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be named only.
 
     >>> rushlight.ones(2).layout
     torch.strided

@@ -101,7 +101,7 @@ complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 DTYPES = (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
           float16, bfloat16, float32, float64, complex64, complex128)
 
-# Programs ask whether a tensor has one of these; none has.
+# No tensor has one of these dtypes; programs compare with them.
 NAMED_ONLY = (dtype("complex32", "ComplexHalf", COMPLEX, 4), *(
     dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1) for kind in (
         "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")), dtype("qint8", "QInt8", INTEGER, 1),
@@ -115,7 +115,7 @@ NAMES: dict[str, dtype] = {d.name: d for d in DTYPES + NAMED_ONLY} | {
 
 _BY_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in DTYPES if d is not bfloat16}
 _BY_PYTHON: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
-_BAREBONES = frozenset((uint16, uint32, uint64))  # which torch promotes with floating dtypes only
+_BAREBONES = frozenset((uint16, uint32, uint64))  # torch promotes these with floating dtypes only
 
 
 def of(numpy_dtype: Any) -> dtype:
@@ -156,13 +156,13 @@ def as_dtype(value: Any) -> dtype:
 
 
 def or_default(value: Any) -> dtype:
-    """The dtype that an argument `dtype=` means, the default one if it is None."""
+    """The dtype that an argument `dtype=` means; the default dtype for None."""
     return get_default_dtype() if value is None else as_dtype(value)
 
 
 def of_scalar(value: Any) -> dtype:
     """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
-    if isinstance(value, (float, np.floating)):  # first, as the most frequent
+    if isinstance(value, (float, np.floating)):  # the most frequent case first
         return _default
     if isinstance(value, (bool, np.bool_)):
         return bool_
@@ -176,11 +176,11 @@ def of_scalar(value: Any) -> dtype:
 # -- promotion -----------------------------------------------------------------------------------------------
 
 def holding(numbers: Any, d: dtype) -> np.ndarray:
-    """Python's numbers as an array of this dtype. RuntimeError for those that it cannot hold: parts that are imaginary,
-    integers out of its range (unsigned ones may be given as what is added to 2^n)."""
+    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold: imaginary parts, integers
+    out of range. (For unsigned dtypes of n bits, a negative k means 2^n + k.)"""
     kind, python = d.numpy.kind, numbers.__class__
     if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
-        return np.array(numbers, d.numpy)         # the short way: a third of the time
+        return np.array(numbers, d.numpy)  # without checks, for speed
     a, wrong = np.asarray(numbers), False
     if a.dtype == d.numpy:
         return a
@@ -237,7 +237,7 @@ def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
     return _of_kinds(*kinds)
 
 
-@cache  # of 16^3 answers at most
+@cache  # at most 16^3 results
 def _of_kinds(*kinds: dtype | None) -> dtype:
     found = [d for d in kinds if d is not None]
     if not found:
@@ -246,7 +246,7 @@ def _of_kinds(*kinds: dtype | None) -> dtype:
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
-    """The dtype of operands of one kind with those of later kinds, which count only by their category."""
+    """The dtype `first`, raised to the category of `later`, the dtype of operands of later kinds."""
     if first.is_floating_point and later.is_complex:
         return first.to_complex()
     if first is bool_:
@@ -296,7 +296,7 @@ def set_default_dtype(d: dtype) -> None:
 
 # -- limits --------------------------------------------------------------------------------------------------
 
-# eps, max, min, tiny of the floating-point numbers of 8 bits, which have fewer infinities and nans than others
+# eps, max, min, tiny of 8-bit floating-point dtypes, which lack some infinities and nans
 _EIGHT_BITS = {"float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
                "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
                "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127)}
@@ -304,7 +304,7 @@ _MANTISSA_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8),
 
 
 class finfo:
-    """The limits of a floating-point dtype, of a complex dtype's parts, or without argument of the default.
+    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of the default dtype.
 
     With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny = 2^(1-e),
     resolution = 10^-floor(m log10 2). TypeError for other dtypes.
@@ -380,7 +380,7 @@ def _limits(info: finfo | iinfo, *attributes: str) -> str:
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The array in a dtype that NumPy itself has: bfloat16 as float32."""
+    """The array in a dtype of NumPy: bfloat16 is converted to float32."""
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 

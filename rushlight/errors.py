@@ -1,4 +1,4 @@
-"""Where in the user's program something happened, and errors that say so."""
+"""Error messages that name the user's statement, the facts and a cure; warnings at the user's line."""
 from __future__ import annotations
 
 import linecache
@@ -13,18 +13,19 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")           # Python's import, and functions that are written out
-DEMO = PACKAGE + "demo" + os.sep                                  # a program that uses the library, as the user's do
+# Prefixes of the file names of code that is no user's: the package, Python's import system, generated functions.
+OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")
+DEMO = PACKAGE + "demo" + os.sep  # the demo is a program that uses the library: its statements count as the user's
 
 
-@lru_cache(maxsize=4096)                          # each frame between an op and the user's statement asks
+@lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
 def ours(file: str) -> bool:
-    """Whether the code of a file is the library's, and so no user's statement."""
+    """Whether a code object with this `co_filename` belongs to the library and not to the user."""
     return file.startswith(OURS) and not file.startswith(DEMO)
 
 
 class LinAlgError(RuntimeError):
-    """A x = b without an answer: a matrix is singular, or not positive-definite. torch.linalg.LinAlgError, a RuntimeError.
+    """A x = b has no solution: a matrix is singular, or not positive-definite. torch.linalg.LinAlgError, a RuntimeError.
 
     >>> try:
     ...     rushlight.linalg.inv(rushlight.zeros(2, 2))
@@ -35,9 +36,9 @@ class LinAlgError(RuntimeError):
 
 
 class Absent:
-    """A class of torch's that programs may name: nothing is an instance of it, and to make one raises NotImplementedError.
+    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an instance of them.
 
-    `because`: why, and the cure.
+    Calling such a class raises NotImplementedError with `because`: the reason and the cure.
     """
 
     because = ""
@@ -48,15 +49,15 @@ class Absent:
 
 
 class NoArray(NotImplementedError):
-    """What an operand raises that is no array of NumPy's, when an op asks for it: a sparse tensor."""
+    """Raised when an op reads `.array` of an operand that has none: a sparse tensor."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """What the op of this name does with such operands; NotImplementedError if nothing."""
+        """The result of the op `name` on such operands; raises NotImplementedError if the op does not take them."""
         raise self
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame that is not rushlight's own."""
+    """The innermost frame outside rushlight, from `depth` frames above this function on."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and ours(frame.f_code.co_filename):
         frame = frame.f_back
@@ -64,7 +65,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def line_of(code: CodeType, lasti: int) -> int:
-    """The line number of the instruction at byte `lasti`; decoded only when somebody asks."""
+    """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place is shown."""
     for start, end, line in code.co_lines():
         if start <= lasti < end and line is not None:
             return line
@@ -79,7 +80,7 @@ def place(code: CodeType, lasti: int) -> str:
 
 
 def here() -> str:
-    """The user's file, line and statement, as they stand now."""
+    """The file, line and statement that the user's program runs now."""
     frame = user_frame(2)
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
 
@@ -94,7 +95,7 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
 
 
 def placed(error: Exception) -> bool:
-    """Give the user's line to an error that rushlight has raised without; False for errors that others have raised."""
+    """Add the user's line to an error that rushlight raised without one. False if other code raised the error."""
     step, inside, line = error.__traceback__, False, None
     while step is not None:
         code = step.tb_frame.f_code
@@ -109,8 +110,8 @@ def placed(error: Exception) -> bool:
 
 
 def meant(word: str, known: list[str]) -> str:
-    """`; did you mean keepdim?`, for a word close to a known one."""
-    from difflib import get_close_matches  # with what it loads, 3 ms that no program without errors should pay
+    """`; did you mean keepdim?` if `word` is close to a known word, else ''."""
+    from difflib import get_close_matches  # slow to import, and needed for errors only
 
     lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), [*lower], 1) or [
@@ -120,7 +121,7 @@ def meant(word: str, known: list[str]) -> str:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the user's line, however deep inside rushlight it is given."""
+    """Warn at the user's line, from any depth inside rushlight."""
     level, frame = 1, sys._getframe(0)
     while (frame := frame.f_back) is not None and ours(frame.f_code.co_filename):  # type: ignore
         level += 1
@@ -128,19 +129,19 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def overflowed(shape: tuple[int, ...]) -> RuntimeError:
-    """torch's error for more elements than memory can have."""
+    """torch's error for a shape with more elements than an address can count."""
     what = "Stride" if 0 in shape else "Storage size"
     return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
 
 
 class NoCuda(RuntimeError, AssertionError):
-    """There is only the CPU. torch's error is an AssertionError, that of other devices a RuntimeError."""
+    """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for other devices."""
 
 
 # -- assigned and missing gradients ------------------------------------------------------------------------------------
 
 def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
-    """RuntimeError if a gradient of this shape and dtype is none for a tensor of those."""
+    """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to` and dtype `of`."""
     if shape != to:
         raise RuntimeError(explain(f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size "
                                    f"'{list(to)}'. Please ensure that the gradient and the tensor are the same size"))
@@ -150,7 +151,7 @@ def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
 
 
 def not_populated() -> None:
-    """Warn that `.grad` of a tensor that is no leaf is None, whatever backward does."""
+    """Warn that backward does not set `.grad` of a non-leaf tensor."""
     warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
          "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
          "use .retain_grad() on the non-leaf Tensor.")
@@ -159,7 +160,7 @@ def not_populated() -> None:
 # -- misspelt keywords -----------------------------------------------------------------------------------------------
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
-    """The error for a keyword that a function does not have: the nearest it has, and all."""
+    """The TypeError for a keyword that `function` does not take; names the nearest known keyword, and all of them."""
     names = [*known]
     cure = meant(word, names).removeprefix("; ")
     return TypeError(explain(f"{function}() got an unexpected keyword argument '{word}'", cure,
@@ -167,18 +168,19 @@ def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
 
 
 def keywords(function: Callable) -> tuple[str, ...] | None:
-    """What a function takes by keyword; None if it takes any, or that cannot be seen."""
+    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object to read."""
     code: CodeType | None = getattr(function, "__code__", None)
-    if code is None or code.co_flags & 8:         # **kwargs
+    if code is None or code.co_flags & 8:  # CO_VARKEYWORDS: **kwargs
         return None
     return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
 
 
 def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = "") -> F:
-    """The function, whose error for a keyword that it does not have names the nearest that it has.
+    """Wrap `f`: an unknown keyword raises an error that names the nearest known one.
 
-    `spellings`: other names of keywords, as NumPy's axis for dim; `home`, `name`: where users find it. It costs
-    a call about 70 ns; a function of fewer than two settings besides out=, where little can be misspelt, stays as it is.
+    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module and name under which users
+    find the function. The wrapper makes a call slower, so a function with fewer than two optional arguments besides `out=`
+    is returned as it is: few keywords can be misspelt.
     """
     known = keywords(f)
     settings = 0 if known is None else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)  # type: ignore
@@ -197,7 +199,7 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
         try:
             return f(*args, **kwargs)
         except AttributeError as error:
-            if hasattr(error, "instead"):         # of a tensor without elements (ops/meta.py)
+            if hasattr(error, "instead"):  # raised by a meta tensor, which has no elements (ops/meta.py)
                 return error.instead(f, args, kwargs)
             check_given(f, args, kwargs, error)
             raise
@@ -206,22 +208,23 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -> None:
-    """TypeError if what lacks the attribute was given where a tensor should be: F.softmax(None, 0)."""
-    named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)     # f may have come to ask for classes first
+    """TypeError if the object without the attribute is an argument annotated as Tensor: F.softmax(None, 0)."""
+    # f may be wrapped by a check of __torch_function__
+    named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)
     for i, (name, value) in enumerate((*named, *kwargs.items())):
         if value is error.obj and f.__annotations__.get(name) == "Tensor":
             raise not_a_tensor(f.__name__, name, i, value) from error
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
-    """torch's error for an argument that should be a tensor and is something else."""
+    """torch's TypeError for an argument that is no tensor and should be one; `place` counts from 0."""
     return TypeError(explain(f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
                              f"not {type(value).__name__}",
                              "did a forward() return nothing?" if value is None else "make it a tensor: torch.tensor(...)"))
 
 
 class Suggesting:
-    """For classes that are made with many settings: `Linear(2, 3, biass=False)` is told of `bias`."""
+    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)` -> `bias`."""
 
     __slots__ = ()
 
@@ -236,7 +239,7 @@ class Suggesting:
 
 
 def describe(value: object) -> str:
-    """A tensor by its dtype and shape, anything else by its repr, shortened."""
+    """`float32(2, 3)` for a tensor; for any other value its repr, cut to 60 characters."""
     array = getattr(value, "array", None)
     if array is not None:
         return f"{array.dtype.name}{tuple(array.shape)}"

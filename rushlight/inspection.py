@@ -1,4 +1,4 @@
-"""Questions about objects and tensors that take no op: what they are, of what dtype, how many elements they have."""
+"""Functions that describe objects and tensors without running an op: is_tensor, is_complex, result_type, numel."""
 from __future__ import annotations
 
 from typing import Any
@@ -37,7 +37,7 @@ def is_complex(input: Tensor) -> bool:
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype of an operation on two operands, tensors or numbers.
 
-    >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32), 1.0)  # a number promotes kinds, not sizes
+    >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32), 1.0)  # a number changes the category only
     torch.float32
     """
     return dtypes.result_dtype([(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else
@@ -45,7 +45,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 
 def numel(input: Tensor) -> int:
-    """product of the sizes: the number of elements.
+    """The number of elements: the product of the sizes.
 
     >>> rushlight.numel(rushlight.zeros(2, 3))
     6

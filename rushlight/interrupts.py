@@ -1,7 +1,7 @@
-"""Numba, and Ctrl-C while it compiles, which waits until that is done: at most for one loop.
+"""Import Numba with Ctrl-C deferred while it compiles, for at most one loop.
 
-LLVM calls a function of Python's when it has finished, and the exception of an interrupt that came meanwhile is raised
-there, from where none comes back: it was printed, and the program went on (3 of 60 interrupts of the demo in its first 3 s).
+LLVM calls back into Python when it has finished. An interrupt that came while it compiled would raise KeyboardInterrupt in
+that callback, where exceptions are printed and lost, and the program would continue.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["numba"]
 
 
 class Interrupts(Listener):
-    """Keeps those that come between start and end of the outermost compilation of the main thread, which alone gets any."""
+    """Defers interrupts during the outermost compilation of the main thread; other threads receive no interrupts."""
 
     def __init__(self) -> None:
         self.depth, self.came, self.handler = 0, False, None  # type: tuple[int, bool, Any]
@@ -30,7 +30,7 @@ class Interrupts(Listener):
         self.depth += 1
 
     def keep(self, number: int, frame: Any) -> None:
-        """The handler meanwhile."""
+        """The signal handler during compilation."""
         self.came = True
 
     def on_end(self, event: Event) -> None:

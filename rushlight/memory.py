@@ -1,4 +1,4 @@
-"""The memory under arrays: what they stand on, where they lie in it, and copies that share as they do."""
+"""The memory of arrays: the owner of an array's memory, the array's place in it, and copies that share memory alike."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,29 +8,29 @@ from numpy import ndarray
 
 
 def beneath(array: ndarray) -> Any:
-    """What an array's memory belongs to; not what only carries the steps, ours or that of NumPy's as_strided."""
+    """The object that holds an array's memory; skips the helpers of as_strided (ours and NumPy's), which hold strides."""
     base = array.base
     return base if isinstance(base, ndarray) else getattr(base, "owner", getattr(base, "base", None))
 
 
 def owner(array: ndarray) -> ndarray:
-    """The array of whose memory this one is a part: itself, if of no other."""
+    """The array that owns the memory of `array`: `array` itself if it is no view."""
     while isinstance(base := beneath(array), ndarray):
         array = base
     return array
 
 
 def memory_of(tensor: Any) -> Any:
-    """The array at which the tensor's memory begins: its base's; of what was detached from a view, that view's base's."""
+    """The array of the tensor's base. For a tensor detached from a view, the array of that view's base."""
     root = tensor.root
     first = root.writes.memory if root.writes is not None else None
     return root.array if first is None or owner(first) is not owner(root.array) else first
 
 
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
-    """The array, all memory on which it stands, (n,) uint8, and where its elements begin and end there.
+    """(array, the whole memory under it as (n,) uint8, first byte, last byte + 1 of the array's elements there).
 
-    Where torch could not describe it, by an offset and strides of whole elements that are not negative, its copy.
+    An array that torch could not describe, by an offset and non-negative strides in whole elements, is copied first.
     """
     flat, item = owner(array).ravel("K"), array.itemsize  # a copy only if the owner itself has gaps
     start = address(array) - address(flat)
@@ -43,20 +43,20 @@ def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
 
 
 def address(array: ndarray) -> int:
-    """Where the first element lies."""
+    """The address of the first element."""
     return array.__array_interface__["data"][0]
 
 
 def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
-    """A copy of the array as it lies, in a copy of all memory on which it stands, which `memo` keeps for other arrays
-    there; and the key under which it does.
+    """(a copy of the array, with its strides, in a copy of the whole memory under it; the key of that memory in `memo`).
 
-    Of what no array owns, as a file that is mapped, only the part where the array lies is copied.
+    `memo` keeps the copied memory, so that copies of arrays that share memory share memory, too. If no array owns the memory
+    (a mapped file), only the bytes of this array are copied.
     """
     whole = owner(array).base is None
     array, memory, start, end = extent(array)
     memory, start = (memory, start) if whole else (memory[start:end], 0)
     key = "memory", address(memory), len(memory)
     if key not in memo:
-        memo[key] = memory.copy(), memory         # kept alive, for its address to be its own
+        memo[key] = memory.copy(), memory  # the original is kept alive, so that its address is not reused
     return ndarray(array.shape, array.dtype, memo[key][0], start, array.strides), key

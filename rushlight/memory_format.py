@@ -1,4 +1,4 @@
-"""`memory_format`: in which order the dimensions of a tensor lie in memory."""
+"""`memory_format`: the order of a tensor's dimensions in memory; and the strides that torch gives to results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ class memory_format:
 
     __slots__ = ("name", "ndim")
     name: str
-    ndim: int | None                              # of the tensors that can lie so; None: of all
+    ndim: int | None  # the number of dimensions that the format is for; None: any
 
     def __init__(self, name: str, ndim: int | None = None):
         self.name, self.ndim = name, ndim
@@ -29,7 +29,7 @@ class memory_format:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name                          # the name of a global: copying and unpickling give the same object
+        return self.name  # the name of a global: copying and unpickling give the same object
 
 
 contiguous_format = memory_format("contiguous_format")
@@ -42,7 +42,7 @@ FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last
 def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
     """The dimensions from the outermost in memory to the innermost: (0, 2, 3, 1) for channels_last.
 
-    RuntimeError if tensors with so many dimensions cannot lie so.
+    RuntimeError if the format is for another number of dimensions.
     """
     if form.ndim is None:
         return tuple(range(ndim))
@@ -53,21 +53,21 @@ def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
 
 
 def lies_so(array: ndarray, form: memory_format) -> bool:
-    """Whether the elements lie in memory in this order, without gaps."""
+    """Whether the array is dense in this memory format."""
     if form.ndim is not None and form.ndim != array.ndim:
         return False
-    array = array if isinstance(array, ndarray) else array.first()        # of a batch of vmap
+    array = array if isinstance(array, ndarray) else array.first()  # a Batch of vmap
     return form is preserve_format or array.transpose(order_of(form, array.ndim)).flags.c_contiguous
 
 
 def room_for(shape: tuple[int, ...], dtype: np.dtype, form: memory_format) -> ndarray:
-    """An array whose elements will lie in this order."""
+    """An uninitialized array, dense in this memory format."""
     order = order_of(form, len(shape))
     return np.empty([shape[d] for d in order], dtype).transpose(np.argsort(order) if order else ())
 
 
 def dense(shape: tuple[int, ...], strides: tuple[int, ...], order: Sequence[int]) -> bool:
-    """Whether the elements lie in this order of dimensions, the outermost first, without gaps. Strides are in elements."""
+    """Whether the strides, in elements, are dense in this order of dimensions, outermost first."""
     span = 1
     for d in reversed(order):
         if shape[d] != 1:
@@ -78,7 +78,7 @@ def dense(shape: tuple[int, ...], strides: tuple[int, ...], order: Sequence[int]
 
 
 def strides_in(shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of an array that lies in this order."""
+    """The strides, in elements, of a dense array with this order of dimensions, outermost first."""
     strides, span = [0] * len(shape), 1
     for d in reversed(order):
         strides[d] = span
@@ -87,10 +87,10 @@ def strides_in(shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
 
 
 def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list[int]:
-    """The order of dimensions, the outermost first, of what torch makes element by element of operands with these strides.
+    """The order of dimensions, outermost first, of torch's result of an elementwise op on operands with these strides.
 
-    The first operand decides, the next one where it repeats its elements (stride 0) or cannot tell: insertion sort, as by
-    TensorIterator::reorder_dimensions.
+    An insertion sort, as in TensorIterator::reorder_dimensions. The first operand decides the order of two dimensions; if it
+    repeats elements (stride 0), or the strides are equal, the next operand decides.
     """
     def inside(near: int, far: int) -> int:
         for strides in operands:
@@ -100,7 +100,7 @@ def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list
             if a and b and shape[near] > shape[far]:
                 return 1
         return 0
-    order = [*range(len(shape))][::-1]            # the innermost first
+    order = [*range(len(shape))][::-1]  # innermost first
     for i in range(1, len(order)):
         at = i
         for j in range(i - 1, -1, -1):
@@ -115,7 +115,7 @@ def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list
 
 @lru_cache(maxsize=1024)
 def elementwise_strides(shape: tuple[int, ...], operands: tuple[tuple, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of what torch makes element by element of operands of these (shape, strides in elements)."""
+    """The strides, in elements, of torch's result of an elementwise op. `operands`: (shape, strides in elements) of each."""
     ndim, first = len(shape), operands[0][1]
     if all([own == shape for own, _ in operands]):
         orders = [tuple(range(ndim))] + ([(0, *range(2, ndim), 1)] if ndim in (4, 5) else [])
@@ -131,20 +131,20 @@ def elementwise_strides(shape: tuple[int, ...], operands: tuple[tuple, ...]) -> 
 
 
 def strides_like(*arrays: ndarray, shape: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """The strides, in elements, of what torch makes element by element of the arrays."""
+    """The strides, in elements, of torch's result of an elementwise op on these arrays."""
     return elementwise_strides(arrays[0].shape if shape is None else shape,
                                tuple([(a.shape, tuple([step // a.itemsize for step in a.strides])) for a in arrays]))
 
 
 def room_with(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An array with these strides, in elements; they leave no gaps."""
+    """An uninitialized array with these strides, in elements, which must be dense."""
     item = dtype.itemsize
     return ndarray(shape, dtype, strides=tuple([step * item for step in strides]))
 
 
 def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np.empty) -> ndarray:
-    """An array from `make`, np.empty or np.zeros, whose elements lie as a copy's of another one do, in torch."""
-    if not isinstance(array, ndarray):            # a batch of vmap, a tensor on "meta"
+    """An array from `make` (np.empty or np.zeros) with the strides that a copy of `array` has in torch."""
+    if not isinstance(array, ndarray):  # a Batch of vmap, or a tensor on "meta"
         return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
     if array.flags.c_contiguous or not array.size:
         return make(array.shape, dtype)
@@ -157,13 +157,13 @@ def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np
 
 @lru_cache(maxsize=1024)
 def kept_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a copy: its own where the elements lie without gaps, else in the order of them."""
+    """The strides, in elements, of a copy: the same strides if they are dense, else dense in the same order."""
     order = order_of_strides(shape, strides)
     return strides if dense(shape, strides, order) else strides_in(shape, order)
 
 
 def copy_of(array: ndarray) -> ndarray:
-    """A copy, its elements lying as `room_like` says."""
+    """A copy with the strides of `room_like`."""
     if array.flags.c_contiguous:
         return array.copy()
     r = room_like(array, array.dtype)

@@ -1,13 +1,13 @@
-"""Parts of a module that are modules in torch: `import rushlight.backends.cudnn as cudnn` finds them, under any name."""
+"""Attributes of a module that are submodules in torch: makes `import rushlight.backends.cudnn as cudnn` work."""
 from __future__ import annotations
 
 import sys
 
 
 def importable(home: str, *names: str) -> None:
-    """Let Python import `home.name` for names in the module `home`, as it does where torch has a file for each.
+    """Make `import home.name` work for each attribute `name` of the module `home`.
 
-    The module gets a path, of no folders: what stands in for torch by other means than `rushlight.compat` asks for it.
+    The module gets an empty `__path__`, which other import hooks than `rushlight.compat` require.
     """
     module = sys.modules[home]
     module.__path__ = getattr(module, "__path__", [])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import index
-from types import SimpleNamespace as _Options  # a NamedTuple costs the import 0.5 ms
+from types import SimpleNamespace as _Options  # a NamedTuple would make the import slower
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,8 @@ _PROFILES = {
     "full": _with(_DEFAULT, threshold=math.inf),
 }
 
-# set_printoptions holds for the process, as in torch: were it a context variable alone, other threads and,
-# with some versions of ipykernel, the next notebook cell would not see it. `with printoptions()` holds in its
-# context only.
+# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by other threads and,
+# with some versions of ipykernel, by the next notebook cell. `with printoptions()` holds in its context only.
 _everywhere = _DEFAULT
 _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", default=None)
 
@@ -105,7 +104,7 @@ def _changed(options: _Options, precision: int | None = None, threshold: float |
     if threshold is not None:
         changes["threshold"] = threshold
     if linewidth is not None:
-        changes["linewidth"] = int(min(linewidth, sys.maxsize))  # inf means one line too
+        changes["linewidth"] = int(min(linewidth, sys.maxsize))  # inf: everything in one line
     return _with(options if profile is None else _PROFILES[profile], **changes)
 
 
@@ -157,7 +156,7 @@ def format_sparse(arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int
     if grad_fn_name is not None or requires_grad:
         suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
     if layout == "torch.sparse_coo":
-        parts.append(f"size={size}")              # it has a line of its own
+        parts.append(f"size={size}")  # on a line of its own
     else:
         suffixes.insert(0, f"size={size}")
     return _with_suffixes("tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth)
@@ -170,9 +169,9 @@ def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True
 
 
 def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Iterator[str]:
-    """Size and dtype, where the elements do not show them."""
+    """The suffixes for size and dtype, if the elements do not show them."""
     default = get_default_dtype()
-    if not isinstance(array, np.ndarray):         # on the device "meta", where there are none
+    if not isinstance(array, np.ndarray):         # on the device "meta": no elements
         yield f"device='{array.device}'"
         obvious = False, dtype is default
     elif array.size == 0:
@@ -187,7 +186,7 @@ def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Ite
 
 
 def _with_suffixes(text: str, suffixes: Iterable[str], indent: int, linewidth: int) -> str:
-    used = len(text) - text.rfind("\n") + 1  # of the last line, counted with two to spare as torch does
+    used = len(text) - text.rfind("\n") + 1  # width of the last line plus 2, as torch counts
     for suffix in suffixes:
         if used + len(suffix) + 2 > linewidth:
             text += ",\n" + " " * indent + suffix
@@ -199,12 +198,12 @@ def _with_suffixes(text: str, suffixes: Iterable[str], indent: int, linewidth: i
 
 
 def elements_of(array: np.ndarray, dtype: dtype, indent: int) -> str:
-    """The elements in their brackets, without a word about the tensor."""
+    """The elements in brackets, without "tensor(" and suffixes."""
     return _contents(array, dtype, indent, _options())
 
 
 def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -> str:
-    """The elements in their brackets, behind a prefix of `indent` characters."""
+    """The elements in brackets, for a prefix of `indent` characters."""
     if array.size == 0:
         return "[]"
     shown = array
@@ -219,7 +218,7 @@ def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -
 
 
 def _corners(array: np.ndarray, edge: int) -> np.ndarray:
-    """The first and last `edge` of each dimension longer than both together."""
+    """The array with each dimension longer than 2 edge cut to its first and last `edge` elements."""
     places = [[*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n) for n in array.shape]
     return array if array.shape == tuple(map(len, places)) else array[np.ix_(*places)]
 
@@ -249,7 +248,7 @@ def _chunks(items: list[str], size: int) -> list[list[str]]:
 
 
 def _cells(shown: np.ndarray, dtype: dtype, options: _Options) -> tuple[list[str], int]:
-    """The elements as texts, in C order, and the width that lines are broken by."""
+    """(the elements as texts in C order, the width of a cell for breaking lines)."""
     values = shown.reshape(-1)
     if dtype.is_complex:
         return _complex_cells(values, options)
@@ -274,13 +273,13 @@ def _float_cells(values: np.ndarray, options: _Options) -> tuple[list[str], int]
     texts = [format(value, spec) for value in values.tolist()]
     if point:
         texts = [text if text[-1] in "fn" else text + "." for text in texts]  # not after inf and nan
-    # Zeros, infinities and nans do not count for the width, so that they may stick out, as in torch.
+    # Zeros, infinities and nans do not count for the width, and may be wider, as in torch.
     width = max((len(text) for text, counts in zip(texts, measured.tolist()) if counts), default=1)
     return [text.rjust(width) for text in texts], width
 
 
 def _style(magnitudes: np.ndarray, options: _Options) -> tuple[str, bool]:
-    """Format specification for elements with these absolute values, and whether a point follows it."""
+    """(format specification for elements of these magnitudes, whether a point is appended)."""
     if magnitudes.size == 0:
         return ".0f", True
     scientific = options.sci_mode

@@ -1,4 +1,4 @@
-"""Ranges of numbers, arange, linspace, logspace, and of places: tril_indices, triu_indices."""
+"""Ranges of numbers: arange, range, linspace, logspace; indices of triangles: tril_indices, triu_indices."""
 from __future__ import annotations
 
 import math
@@ -16,11 +16,12 @@ from rushlight.lists import default
 from rushlight.ops.build import MORE, sample_by_sample
 from rushlight.tensor import Tensor
 
-WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}    # and all below
+# dtype -> n such that the dtype holds all integers up to n exactly
+WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}
 
 
 def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
-    """The dtype, unless it is bool, which has no ranges."""
+    """The dtype. NotImplementedError for bool, which has no ranges."""
     if d is dtypes.bool_:
         raise NotImplementedError(explain(f'"{name}_cpu" not implemented for \'Bool\'', "make it of integers, and convert"))
     return d
@@ -39,7 +40,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
     whole = all(isinstance(v, int) for v in (start, end, step))
     d = numeric(of_dtype(dtype, out, dtypes.int64 if whole else None), "arange")
     check_range(start, end, step)
-    if d is dtypes.int64:                         # torch counts in the dtype itself
+    if d is dtypes.int64:  # torch counts in int64
         start, end, step = map(int, (start, end, step))
         whole = True
         if step == 0:
@@ -53,18 +54,18 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
 
 
 def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
-    """The numbers as a tensor; in an `out` of as many elements in that one's shape."""
+    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its shape."""
     if out is not None and out.array.size == array.size:
         array = array.reshape(out.array.shape)
     return made(array, None, requires_grad, device, out)
 
 
-FEW = 256                                         # numbers of a range that are remembered: arange(0, 1, 0.1) in 9 us, not 21
+MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 
 def few_or_many(count: Callable, start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """count(start, step, n, d), where there are few a copy of what it gave before; not from 0.0, which equals -0.0."""
-    if n > FEW or start.__class__ is float and start == 0:
+    """count(start, step, n, d), through a cache if n is small. Not for start = 0.0, since -0.0 is the same cache key."""
+    if n > MAX_CACHED or start.__class__ is float and start == 0:
         return count(start, step, n, d)
     return remembered(count, start, step, n, d).copy()
 
@@ -75,15 +76,16 @@ def remembered(count: Callable, *how: Any) -> np.ndarray:
 
 
 def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:
-    """Whether the range is of whole numbers that the dtype holds: then any way to count gives the same."""
+    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding plays no part."""
     return start % 1 == 0 and step % 1 == 0 and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
 
 
 def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """start + k step, with the last bits of torch's loops over registers of 32 bytes, so that 0 is missed by as much.
+    """start + k step, with the last bits of torch's loops over registers of 32 bytes.
 
-    The first element of a register is rounded to the dtype, the others are counted on from it; those that do not fill two
-    registers any more are counted from `start`. A product and its sum are rounded once, but for bfloat16.
+    The first element of a register is start + k step, rounded to the dtype; the others are counted on from it. Elements at
+    the end that do not fill two registers are counted from `start`. Product and sum are fused, with one rounding, except for
+    bfloat16.
     """
     working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
     lanes = 32 // d.itemsize
@@ -96,7 +98,7 @@ def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
 
 
 def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """start, start + step, ...: n numbers, worked out as exactly as there are numbers for."""
+    """start + k step for k < n, computed exactly for integers, else in float64, and rounded to the dtype."""
     if d.category < dtypes.FLOATING or exact(start, step, n, d):
         start, step = int(start), int(step)
         return np.arange(start, start + n * step, step).astype(d.numpy, copy=False)
@@ -104,7 +106,7 @@ def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
 
 
 def check_range(start: Any, end: Any, step: Any) -> None:
-    """RuntimeError for a range without an end, or in the wrong direction."""
+    """RuntimeError for a zero step, an infinite range, or a step of the wrong sign."""
     if step == 0:
         raise RuntimeError(explain("step must be nonzero", arange=(start, end, step)))
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -131,7 +133,7 @@ def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor 
 
 
 def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
-    """The ends and the steps as numbers. TypeError or RuntimeError for what is none, and for steps that are none."""
+    """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted, or steps < 0."""
     if not hasattr(steps, "__index__"):
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
         raise TypeError(explain(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: "
@@ -159,7 +161,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
 
 
 def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None) -> dtypes.dtype:
-    """The dtype of numbers between two others. RuntimeError for a real one between complex numbers."""
+    """The dtype of numbers between start and end. RuntimeError for a real dtype between complex numbers."""
     found = default(isinstance(start, complex) or isinstance(end, complex))
     d = of_dtype(dtype, out, found)
     if found.is_complex and not d.is_complex:
@@ -169,10 +171,13 @@ def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | N
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
-    """Counted from the nearer end with steps of the dtype itself, as torch does, so that the last bits agree: those of
-    float32 and float64 are rounded once, after the sum."""
+    """`steps` numbers from start to end, with torch's last bits.
+
+    The first half is counted from start, the second half from end, with the step rounded to the dtype. For float32 and
+    float64, product and sum are fused, with one rounding.
+    """
     kind = d.numpy.type
-    if d.category < dtypes.FLOATING:              # whole ends, but steps between them in double precision
+    if d.category < dtypes.FLOATING:  # integer ends, float64 steps
         start, end, kind = int(start), int(end), np.float64
     if steps == 1:
         return np.asarray([start], kind)
@@ -201,7 +206,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
 
 
 def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any) -> Tensor:
-    """The places that NumPy's function finds."""
+    """The indices from NumPy's function `of`, as a tensor of two rows."""
     for side, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
@@ -210,7 +215,7 @@ def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dt
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
                  layout: Any = None) -> Tensor:
-    """The rows and columns of a matrix's lower triangle, as two rows; `offset`: so many diagonals further up.
+    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the diagonal up by this many.
 
     RuntimeError for a negative size.
 
@@ -223,7 +228,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.i
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
                  layout: Any = None) -> Tensor:
-    """The rows and columns of a matrix's upper triangle, as two rows; `offset`: so many diagonals further up.
+    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the diagonal up by this many.
 
     RuntimeError for a negative size.
 

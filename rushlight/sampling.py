@@ -27,15 +27,14 @@ if TYPE_CHECKING:
 
 
 def source(generator: Generator | None, device: Any = CPU) -> Any:
-    """The generator to draw from, for a tensor on the device. `rushlight.random` is loaded at the first draw: 5 ms that an
-    import need not pay."""
+    """The generator to draw from, for a tensor on the device. Loads `rushlight.random` at the first draw."""
     if on_meta(device):
         from rushlight.ops.meta import Undrawn
         return Undrawn
     m = mode()
     found, batch = generators().default_generator if generator is None else generator, m.batch
     if m.watch is not None and found is generators().default_generator:
-        found = m.watch.generator(found)
+        found = m.watch.generator_for(found)
     return found if batch is None else batch.draws(found, batch)
 
 
@@ -47,11 +46,11 @@ def generators() -> Any:
 
 def drawn(array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None,
           out: Tensor | None = None) -> Tensor:
-    """A tensor of fresh random numbers; whoever records the program must know that they are not the same next time."""
+    """A tensor of fresh random numbers; reports the draw to the watcher, since the next run draws other numbers."""
     t = made(array, dtype, requires_grad, device, out)
     watch = mode().watch
     if watch is not None:
-        watch.drew(t)
+        watch.on_draw(t)
     return t
 
 
@@ -60,7 +59,7 @@ def float_dtype(dtype: Dtype | None) -> np.dtype:
 
 
 def given(shape: tuple, size: Any) -> tuple[int, ...]:
-    """The shape that was given: as rand(2, 3), rand((2, 3)) or rand(size=(2, 3))."""
+    """The shape from the arguments of rand(2, 3), rand((2, 3)) or rand(size=(2, 3))."""
     return shape_of(shape if size is None else (size,))
 
 
@@ -69,7 +68,7 @@ def given(shape: tuple, size: Any) -> tuple[int, ...]:
 def rand(*shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
          dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
          pin_memory: bool = False) -> Tensor:
-    """Uniform numbers in [0, 1), of the given size; default dtype unless told.
+    """Uniform numbers in [0, 1), of the given size, in the default dtype unless `dtype` is given.
 
     >>> _ = rushlight.manual_seed(42)
     >>> rushlight.rand(3)
@@ -81,7 +80,7 @@ def rand(*shape: Any, size: Any = None, generator: Generator | None = None, out:
 def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
           dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: bool = False) -> Tensor:
-    """Normal numbers of mean 0 and standard deviation 1, of the given size; default dtype unless told.
+    """Normal numbers of mean 0 and standard deviation 1, of the given size, in the default dtype unless `dtype` is given.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.randn(3)
@@ -93,7 +92,7 @@ def randn(*shape: Any, size: Any = None, generator: Generator | None = None, out
 def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None,
             out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
             requires_grad: bool = False) -> Tensor:
-    """Whole numbers from low up to but without high: `randint(high, size)` or `randint(low, high, size)`; int64.
+    """Uniform integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.randint(10, (5,))
@@ -101,7 +100,7 @@ def randint(low: int = 0, high: Any = None, size: Any = None, *, generator: Gene
     """
     if size is None:
         low, high, size = 0, low, high
-    elif high is None:                            # randint(10, size=(5,))
+    elif high is None:  # randint(10, size=(5,))
         low, high = 0, low
     low, high = (int(v) for v in (low, high))
     kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
@@ -120,7 +119,7 @@ def randperm(n: int, *, generator: Generator | None = None, out: Tensor | None =
 
 
 def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callable:
-    """The function that draws as `create` does in the shape of its input; `given`: what an example must give besides."""
+    """A function that draws as `create`, with the shape of its input. `given`: further arguments for the docstring."""
     def draw(input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format,
              **options: Any) -> Tensor:
         if not isinstance(input, Tensor):
@@ -131,7 +130,7 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
             if made is not None:
                 return made
         in_order = level is not None or input.array.flags.c_contiguous
-        if memory_format is preserve_format and not in_order:           # drawn in the order of memory
+        if memory_format is preserve_format and not in_order:  # drawn in memory order
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)
             with no_grad():
@@ -154,7 +153,7 @@ integers_like: Callable = like("randint_like", randint, lambda t, low, high, **h
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dtype | None = None,
                  **options: Any) -> Tensor:
-    """out = whole numbers from low to high - 1, alike: `randint` in the input's shape and dtype.
+    """out = uniform integers in [low, high): `randint` in the input's shape and dtype.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.randint_like(rushlight.zeros(4), 10)
@@ -167,7 +166,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Dty
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None,
            out: Tensor | None = None, dtype: Dtype | None = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """mean + std z, z normal: of one mean and deviation and a size, or for each element of tensors its own.
+    """mean + std z, z standard normal. `mean` and `std`: numbers together with a size, or tensors that broadcast.
 
     RuntimeError for a negative deviation and for shapes that do not broadcast, TypeError for numbers without a size.
 
@@ -175,7 +174,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
     tensor([1., 2.])
     """
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        if mode().batch is not None:              # in vmap: ops, which know about batches
+        if mode().batch is not None:  # in vmap: use ops, which have batching rules
             like = (mean + std).detach()
             return like * 0 + randn(*like.shape, dtype=like.dtype, generator=generator) * std + mean
         t = made(spread(mean, std, generator).array, None, requires_grad, device, out)
@@ -199,13 +198,13 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         raise RuntimeError(explain(mismatch(tensors), "one mean and deviation for each element")) from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
-        if not isinstance(std, Tensor):           # torch then draws with that deviation, which rounds once less
+        if not isinstance(std, Tensor):  # torch then draws with this deviation, with one rounding less
             return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)  # type: ignore
         return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)  # type: ignore[operator]
 
 
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
-    """The tensor as a function of its distribution's parameters, with gradient 0: the draw does not move with them."""
+    """t as a function of the distribution's parameters, with gradient 0: the samples do not depend on them smoothly."""
     for p in parameters:
         if isinstance(p, Tensor) and p.node is not None:
             t = overwrite(p.expand(t.array.shape), t)  # type: ignore[attr-defined]
@@ -263,12 +262,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 # -- tensors filled in place -----------------------------------------------------------------------------------------
 
 def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """Fresh numbers, draw(generator, shape, dtype), written in the order in which the elements lie in memory."""
+    """Write fresh numbers, draw(generator, shape, dtype), into the tensor in memory order. Returns the tensor."""
     if self.is_meta:
         return self
     if mode().batch is not None:
         return copy_(self, numbers_for(self, generator, draw))
-    if self.array.flags.c_contiguous and unrecorded(self, ()):             # 60 us of uniform_ become 35
+    if self.array.flags.c_contiguous and unrecorded(self, ()):  # write directly, without the in-place op
         write(self, from_array(draw(source(generator), self.array.shape, self.array.dtype)))
         return self
     from rushlight.random import in_memory_order
@@ -284,7 +283,7 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
 
 
 def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """Fresh numbers for x inside vmap, where samples have no memory of their own."""
+    """Fresh numbers for x inside vmap, where a sample has no memory order of its own."""
     level = mode().batch
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)  # type: ignore[attr-defined]
@@ -317,7 +316,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """p(x) = lambd exp(-lambd x): the tensor is filled with such numbers, and returned.
+    """Fill the tensor with samples of density p(x) = lambd exp(-lambd x). Returns the tensor.
 
     >>> bool((rushlight.empty(100).exponential_() >= 0).all())
     True
@@ -327,7 +326,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """p(x) = sigma / (pi ((x - median)^2 + sigma^2)): the tensor is filled with such numbers, and returned.
+    """Fill the tensor with samples of density p(x) = sigma / (pi ((x - median)^2 + sigma^2)). Returns the tensor.
 
     >>> rushlight.empty(3).cauchy_().shape
     torch.Size([3])
@@ -337,7 +336,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 
 @method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """P(k) = (1 - p)^(k - 1) p: the tensor is filled with numbers of trials up to the first success, and returned.
+    """Fill the tensor with the number of trials up to the first success, P(k) = (1 - p)^(k - 1) p. Returns the tensor.
 
     >>> bool((rushlight.empty(100).geometric_(0.5) >= 1).all())
     True
@@ -347,7 +346,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """x = exp(z), z normal of mean `mean` and deviation `std`: the tensor is filled with such numbers, and returned.
+    """Fill the tensor with exp(z), z normal of mean `mean` and deviation `std`. Returns the tensor.
 
     >>> bool((rushlight.empty(100).log_normal_() > 0).all())
     True
@@ -358,7 +357,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 @method
 def random_(self: Tensor, low: int | None = None, to: int | None = None, *,
             generator: Generator | None = None) -> Tensor:
-    """input = whole numbers, all alike: in [low, to), in [0, low), or up to the dtype's largest.
+    """input = uniform integers in [low, to), in [0, low), or up to the dtype's largest. Returns the tensor.
 
     >>> rushlight.empty(3).random_(1)
     tensor([0., 0., 0.])
@@ -381,7 +380,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     spread = p.expand(self.array.shape)
     if mode().batch is not None:
         return copy_(self, drawn(source(generator).bernoulli(spread.contiguous().array, self.array.dtype), None))
-    if not self.is_meta:                          # each element's own p, in the elements' order
+    if not self.is_meta:  # each element has its own p; drawn in the order of the elements
         from rushlight.random import memory_axes
         spread = spread.permute(memory_axes(self.array))
     return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous().array, dtype))
@@ -394,7 +393,7 @@ method(bernoulli)
 # -- the state -------------------------------------------------------------------------------------------------------
 
 def get_rng_state() -> Tensor:
-    """state of the default generator: 5056 bytes, which torch understands too.
+    """The state of the default generator: 5056 bytes, in torch's format.
 
     >>> state = rushlight.get_rng_state()
     >>> x = rushlight.rand(2)
@@ -407,7 +406,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """state of the default generator = one that `get_rng_state` gave, here or in torch: it goes on from there.
+    """Set the state of the default generator to one from `get_rng_state`, of rushlight or torch.
 
     >>> state = rushlight.get_rng_state()
     >>> x = rushlight.rand(2)

@@ -1,4 +1,4 @@
-"""Settings of the whole process that torch has and that change little here: devices, determinism, warnings."""
+"""torch's settings of the whole process, most without effect here: default device, determinism, warnings."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,12 +11,12 @@ from rushlight.errors import explain
 
 
 class Settings:
-    """What was chosen last; each is one attribute, so threads see a whole value."""
+    """The present settings. Each is one attribute, so that a thread never sees a half-changed setting."""
 
     __slots__ = ("deterministic", "warn_always", "fill_uninitialized_memory")
-    deterministic: int                            # 0 no matter, 1 warn, 2 an error where an algorithm is not
+    deterministic: int                            # 0 default, 1 warn, 2 error for an algorithm that is not deterministic
     warn_always: bool
-    fill_uninitialized_memory: bool               # where deterministic algorithms are asked for
+    fill_uninitialized_memory: bool               # fill `empty` with nan while deterministic algorithms are on
 
 
 chosen = Settings()
@@ -25,7 +25,7 @@ LEVELS = ("default", "warn", "error")
 
 
 def set_default_device(device: Any) -> None:
-    """Where tensors are made: the CPU, or None for that, or "meta". RuntimeError for any other device.
+    """Set the device of new tensors: "cpu", None for the CPU, or "meta". RuntimeError for any other device.
 
     >>> rushlight.set_default_device("cpu")
     """
@@ -33,7 +33,7 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device:
-    """Where tensors are made.
+    """The device of new tensors.
 
     >>> rushlight.get_default_device()
     device(type='cpu')
@@ -41,10 +41,10 @@ def get_default_device() -> device:
     return chosen_device.get()
 
 
-# -- determinism: all algorithms here give the same numbers every time, so there is nothing to warn of -------------------
+# -- determinism: all algorithms here are deterministic, so there is nothing to warn of -------------
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for algorithms that give the same numbers every time: all of them do here.
+    """Switch deterministic algorithms on or off. All algorithms here are deterministic anyway.
 
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()
@@ -62,7 +62,7 @@ def choose_deterministic(level: int) -> None:
 
 
 def fill_uninitialized_memory(fill: bool) -> None:
-    """Whether, with deterministic algorithms, `empty` and its like are full of nan: torch.utils.deterministic."""
+    """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms are on."""
     if not isinstance(fill, bool):
         raise TypeError(explain(f"expected bool, but got {type(fill).__name__}"))
     chosen.fill_uninitialized_memory = fill
@@ -70,7 +70,7 @@ def fill_uninitialized_memory(fill: bool) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True if `use_deterministic_algorithms(True)` was said last.
+    """True after `use_deterministic_algorithms(True)`.
 
     >>> rushlight.are_deterministic_algorithms_enabled()
     False
@@ -79,7 +79,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """True if `warn_only` was said with it.
+    """True after `use_deterministic_algorithms(True, warn_only=True)`.
 
     >>> rushlight.is_deterministic_algorithms_warn_only_enabled()
     False
@@ -88,7 +88,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """level = 0 'default', 1 'warn', 2 'error': `use_deterministic_algorithms` as a number. RuntimeError for another.
+    """Set the determinism level: 0 'default', 1 'warn', 2 'error'. RuntimeError for another value.
 
     >>> rushlight.set_deterministic_debug_mode("warn")
     >>> rushlight.get_deterministic_debug_mode()
@@ -106,7 +106,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """level = 0, 1 or 2: see `set_deterministic_debug_mode`.
+    """The determinism level, 0, 1 or 2: see `set_deterministic_debug_mode`.
 
     >>> rushlight.get_deterministic_debug_mode()
     0
@@ -117,7 +117,7 @@ def get_deterministic_debug_mode() -> int:
 # -- warnings, anomalies, small numbers ----------------------------------------------------------------------------------
 
 def set_warn_always(b: bool) -> None:
-    """Accepted: Python's `warnings` say which of them are shown once. RuntimeError for anything but a bool.
+    """Accepted without effect: Python's `warnings` decides which warnings are repeated. RuntimeError unless b is a bool.
 
     >>> rushlight.set_warn_always(True)
     >>> rushlight.is_warn_always_enabled()
@@ -130,7 +130,7 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was given last.
+    """The last value given to `set_warn_always`.
 
     >>> rushlight.is_warn_always_enabled()
     False
@@ -139,7 +139,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def is_anomaly_enabled() -> bool:
-    """True if backward looks for nan: see `autograd.detect_anomaly`.
+    """True if anomaly detection is on: see `autograd.detect_anomaly`.
 
     >>> rushlight.is_anomaly_enabled()
     False
@@ -148,7 +148,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: numbers smaller than the smallest normal one are always kept here, as NumPy keeps them.
+    """Returns False: denormal numbers are never flushed to zero here, as in NumPy.
 
     >>> rushlight.set_flush_denormal(True)
     False

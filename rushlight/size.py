@@ -1,4 +1,4 @@
-"""`Size`: the shape of a tensor; and its steps in memory."""
+"""`Size`: the shape of a tensor; and functions for strides."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, SupportsIndex, overload
 class Size(tuple[int, ...]):
     """The sizes of a tensor's dimensions: a tuple of ints whose slices, sums and multiples are Sizes too.
 
-    TypeError unless all are ints or convert to them, as NumPy's integers and 0-d integer tensors do. Where a
-    shape is known to hold Python ints, `tuple.__new__(Size, shape)` makes a Size without looking at them.
+    TypeError unless all elements are ints or convert to ints, as NumPy's integers and 0-d integer tensors do.
+    `tuple.__new__(Size, shape)` skips this check, for a shape known to hold Python ints.
 
     >>> shape = rushlight.Size([2, 3])
     >>> shape, shape.numel(), shape[1:] + (4,)
@@ -29,7 +29,7 @@ class Size(tuple[int, ...]):
             raise TypeError(_misfit(values)) from None
 
     def numel(self) -> int:
-        """The product of the sizes, which is the number of a tensor's elements: 1 for 0-d."""
+        """The number of a tensor's elements: the product of the sizes, 1 for 0-d."""
         return math.prod(self)
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Size(tuple[int, ...]):
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: tuple[int, ...]) -> Size:
-        # Python asks a subclass first, so that tuple + Size arrives here.
+        # Python calls a subclass's __radd__ first, so tuple + Size calls this method.
         return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: SupportsIndex) -> Size:
@@ -75,13 +75,16 @@ def _is_integer(value: Any) -> bool:
 
 
 def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Steps in elements of an array that lies in C order, by torch's count: a size of 0 is passed over like one of 1."""
+    """torch's strides, in elements, of a C-contiguous array; a dimension of size 0 counts as size 1."""
     return tuple([math.prod([max(n, 1) for n in shape[i + 1:]]) for i in range(len(shape))])
 
 
 def steps_of(a: Any) -> tuple[int, ...]:
-    """Steps in elements from one index to the next, by torch's count: without elements as if it lay in order; a dimension of
-    size 1 that NumPy gives no step, as of `x[None]`, has what the next one spans."""
+    """torch's strides of an array, in elements.
+
+    They differ from NumPy's for an array without elements (C order), and for a dimension of size 1 to which NumPy gives
+    stride 0, as in `x[None]`: its stride is the span of the next dimension.
+    """
     if a.size == 0:
         return in_order(a.shape)
     steps, span = [step // a.itemsize for step in a.strides], 1

@@ -1,4 +1,7 @@
-"""class Tensor: an array and its place in the graph. Only what is not an op stands here; the ops attach themselves."""
+"""class Tensor: a NumPy array and its place in the autograd graph.
+
+Only methods that are no ops stand here; the ops of the table are attached as methods when the table is built.
+"""
 from __future__ import annotations
 
 from _thread import RLock
@@ -22,22 +25,23 @@ if TYPE_CHECKING:
     from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
 else:
     class Methods:
-        """Where Tensor's methods are found that are not loaded yet (ops/later.py): Tensor's own come first."""
+        """The base class whose attributes load methods on first use (ops/later.py). Tensor's own methods come first."""
 
         __slots__ = ()
 
 new = object.__new__
-TANGENTS = "_tangents"                            # those of forward mode, in a tensor's __dict__ (autograd/forward_ad.py)
-ADDING = RLock()                                  # threads that share a leaf add to its gradient in turn
+TANGENTS = "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (autograd/forward_ad.py)
+ADDING = RLock()  # held while a gradient is added to `.grad`: two threads may share a leaf
 F = TypeVar("F", bound=Callable)
 
 
 class Tensor(Methods):
-    """An n-dimensional array that can record what is done to it.
+    """An n-dimensional array that can record the ops that are applied to it.
 
-    `array`: NumPy's array of the elements; `node`: what made it (`AccumulateGrad` for a leaf that requires grad,
-    None where nothing is recorded); `viewing`: (base, parent, op, arguments) if it shares a recorded tensor's memory;
-    `writes`: what was written into its memory, once something was.
+    `array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor, `AccumulateGrad` for a
+    leaf that requires grad, None outside the graph. `viewing`: for a view of a recorded tensor, (base, parent, op,
+    arguments, whether grad mode was on); else None. `writes`: the log of in-place writes to the tensor's memory, None
+    before the first write.
 
     >>> x = rushlight.tensor([1., 2.], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -46,21 +50,21 @@ class Tensor(Methods):
     """
 
     __slots__ = ("array", "node", "_grad", "viewing", "writes", "views", "__dict__", "__weakref__")
-    __array_priority__ = 1000                     # NumPy's operators leave `array * tensor` to ours
+    __array_priority__ = 1000  # `array * tensor` calls Tensor.__rmul__ and not NumPy's operator
     array: ndarray
     node: Node | None
     _grad: Tensor | None
     viewing: tuple | None
     writes: Writes | None
-    views: list                                   # weak references to its views; empty slot while there are none
+    views: list  # weak references to the views of this tensor; the slot stays empty until the first view
 
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "node"):
-            return                                # by the __new__ of a user's class (copying.py)
+            return  # the __new__ of a user's subclass has filled the slots already (copying.py)
         array = self._called(*args, **keywords).array  # type: ignore[attr-defined]
         self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
 
-    # -- what it is ------------------------------------------------------------------------------------------
+    # -- shape, dtype, device, memory ------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -73,16 +77,16 @@ class Tensor(Methods):
         return dtypes.of(self.array.dtype)
 
     device = property(lambda self: CPU if isinstance(self.array, ndarray) else self.array.device,
-                      doc='Where it lives: the CPU, or "meta".')
-    layout = property(lambda self: strided, doc="How it lies in memory: always strided.")
+                      doc='The device of the elements: "cpu", or "meta" for a tensor without elements.')
+    layout = property(lambda self: strided, doc="The memory layout: always `torch.strided`.")
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
     is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
         is_quantized = is_nested = property(
-        lambda self: False, doc="Always False: its elements lie side by side in the CPU's memory.")
+        lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory.")
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
-    is_meta = property(lambda self: self.device.type == "meta", doc="Whether its device is meta: it has no elements.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether its device is meta: the tensor has no elements.")
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
@@ -103,7 +107,7 @@ class Tensor(Methods):
         return self.array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps in elements from one index to the next, of every dimension or of one."""
+        """Elements to step over from one index to the next, for every dimension or for `dim`."""
         steps = steps_of(self.array)
         return steps if dim is None else steps[dim]
 
@@ -123,11 +127,11 @@ class Tensor(Methods):
         """Whether the elements are complex numbers."""
         return self.array.dtype.kind == "c"
 
-    # -- its place in the graph ------------------------------------------------------------------------------
+    # -- the tensor in the autograd graph --------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
-        """Whether backward computes a gradient for it, or through it."""
+        """Whether backward computes a gradient for this tensor, or passes a gradient through it."""
         return self.node is not None
 
     @requires_grad.setter
@@ -149,17 +153,17 @@ class Tensor(Methods):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded op made it."""
+        """True unless a recorded op made this tensor."""
         return self.node is None or self.node.leaf
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node of the op that made it; None for a leaf."""
+        """The graph node of the op that made this tensor; None for a leaf."""
         return None if self.is_leaf or self.node is None else self.node.source()[0]
 
     @property
     def output_nr(self) -> int:
-        """Which output of `grad_fn` it is."""
+        """The number of this tensor among the outputs of `grad_fn`."""
         return 0 if self.node is None else self.node.source()[1]
 
     @property
@@ -186,7 +190,7 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside the graph; writes to it are not noticed. Prefer `detach()`."""
+        """A tensor on the same memory, outside the graph. Backward does not notice writes to it: prefer `detach()`."""
         t = from_array(self.array)
         if self.viewing is not None:
             t.writes = Writes()
@@ -196,35 +200,35 @@ class Tensor(Methods):
     @data.setter
     def data(self, value: Tensor) -> None:
         if (watch := mode().watch) is not None:
-            watch.given(self)
+            watch.on_set_data(self)
         self.array = value.array
         if self.node is not None and self.node.leaf:
             self.node.shape = value.array.shape
 
     @property
     def _version(self) -> int:
-        """How often its memory was written to."""
+        """The number of in-place writes to the tensor's memory."""
         writes = self.root.writes
         return writes.count if writes is not None else 0
 
     @property
     def root(self) -> Tensor:
-        """The tensor whose memory it views: itself if it is no view."""
+        """The tensor that owns the memory: the base of a view, else the tensor itself."""
         return self if self.viewing is None else self.viewing[0]
 
     @property
     def _base(self) -> Tensor | None:
-        """The tensor whose memory it views, or None."""
+        """The base of a view; None if this tensor is no view."""
         return None if self.viewing is None else self.viewing[0]
 
     def _is_view(self) -> bool:
-        """Whether it views a recorded tensor's memory."""
+        """Whether this tensor is a view of another tensor."""
         return self.viewing is not None
 
     # -- hooks -----------------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Call `hook(grad)` when this tensor's gradient is known; what it returns replaces the gradient."""
+        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces it."""
         if self.node is None:
             raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
                                        "call requires_grad_() first"))
@@ -267,7 +271,10 @@ class Tensor(Methods):
         return dtypes.plain(self.array).tolist()
 
     def numpy(self, *, force: bool = False) -> ndarray:
-        """The array itself, sharing memory. RuntimeError if it requires grad, but with `force=True` or under `no_grad()`."""
+        """The NumPy array of the elements, sharing memory.
+
+        RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
+        """
         if self.node is not None and not force and mode().grad:
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
@@ -325,15 +332,15 @@ class Tensor(Methods):
             raise TypeError("len() of a 0-d tensor")
         return self.array.shape[0]
 
-    __hash__ = object.__hash__                    # by identity: == compares elements
+    __hash__ = object.__hash__  # by identity, since == compares elements
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         noticed(self)
-        if hasattr(self.array, "shown"):          # a batch of vmap
+        if hasattr(self.array, "shown"):  # a batched tensor of vmap
             return self.array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
-        from rushlight.printing import format_tensor  # loaded with the first tensor that is shown
+        from rushlight.printing import format_tensor  # loaded when the first tensor is printed
 
         return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
                              contents=tensor_contents)
@@ -344,7 +351,10 @@ class Tensor(Methods):
 
 
 class AccumulateGrad(Node):
-    """Where a path ends: adds what arrives to the leaf's `.grad`. It knows the leaf only weakly: no cycle."""
+    """The node of a leaf that requires grad: adds the incoming gradient to the leaf's `.grad`.
+
+    The node refers to the leaf weakly, since the leaf refers to the node: no reference cycle.
+    """
 
     __slots__ = ("tensor",)
     leaf = True
@@ -355,15 +365,15 @@ class AccumulateGrad(Node):
 
     @property
     def variable(self) -> Tensor | None:
-        """The leaf; None once nobody else holds it."""
+        """The leaf; None once it has been freed."""
         return self.tensor()
 
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
-        if leaf is not None and leaf.node is not None:       # nor frozen since
-            if g.__class__ is not ndarray and isinstance(g, generic):      # NumPy's number
+        if leaf is not None and leaf.node is not None:  # None: requires_grad was set to False after the forward
+            if g.__class__ is not ndarray and isinstance(g, generic):  # a NumPy scalar
                 g = asarray(g)
-            if g.dtype is not leaf.array.dtype:   # of bfloat16, NumPy makes single precision
+            if g.dtype is not leaf.array.dtype:  # NumPy promotes bfloat16 to float32
                 g = g.astype(leaf.array.dtype)
             with ADDING:
                 known = leaf._grad
@@ -378,11 +388,11 @@ class AccumulateGrad(Node):
 
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
-        if leaf is not None and leaf.node is not None:       # nor frozen since
+        if leaf is not None and leaf.node is not None:
             g = (g if g.viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
                 known, m = leaf._grad, mode()
-                if known is not None and not m.grad and m.watch is not None and m.watch.existed(known):
+                if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
                     known.add_(g)  # type: ignore[attr-defined]
                 else:
                     leaf._grad = g if known is None else known + g  # type: ignore[operator]
@@ -390,28 +400,31 @@ class AccumulateGrad(Node):
 
 
 def from_array(array: ndarray) -> Tensor:
-    """A tensor on this very array: memory is shared."""
+    """A tensor that shares the memory of `array`, outside the graph."""
     t = new(Tensor)
     t.array, t.node, t._grad, t.viewing, t.writes = array, None, None, None, None
     return t
 
 
 def noticed(tensor: Tensor) -> None:
-    """Tell whoever watches that Python reads the tensor's numbers."""
+    """Report to the watcher, if there is one, that Python reads the tensor's elements."""
     if (watch := mode().watch) is not None:
-        watch.read(tensor)
+        watch.on_read(tensor)
 
 
 def created(tensor: Tensor) -> Tensor:
-    """Tell whoever watches that the tensor's numbers come from outside the graph."""
+    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns the tensor."""
     if (watch := mode().watch) is not None:
-        watch.created(tensor)
+        watch.on_create(tensor)
     return tensor
 
 
 def writes_of(tensor: Tensor) -> Writes:
-    """The record of writes to the tensor's memory; its node shares it, for what the node has saved of it."""
-    root = tensor if tensor.viewing is None else tensor.viewing[0]         # `tensor.root` takes 40 ns more
+    """The write log of the tensor's memory, made on demand.
+
+    The tensor's node shares the log, so that backward sees that a saved output was overwritten.
+    """
+    root = tensor if tensor.viewing is None else tensor.viewing[0]  # `tensor.root`, without the call of a property
     writes = root.writes
     if writes is None:
         writes = root.writes = Writes()
@@ -423,27 +436,30 @@ def writes_of(tensor: Tensor) -> Writes:
 
 
 def holder(tensor: Tensor) -> Tensor:
-    """The tensor that holds the elements: of all samples where this one stands for a batch of vmap."""
+    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all samples."""
     while not isinstance(tensor.array, ndarray):
         tensor = tensor.array.value
     return tensor
 
 
 def numbers(tensor: Tensor) -> ndarray:
-    """The elements, for checks of arguments alone: of all samples where the tensor stands for a batch of vmap. Who watches
-    is told: a program would not ask again. What an op's kernel asks anyway is in `holder(tensor).array`."""
+    """The elements of a tensor (of all samples, inside vmap), for checks of argument values.
+
+    Reports the read to the watcher: a compiled program would not repeat the check. For a check that the op's kernel repeats
+    anyway, read `holder(tensor).array` instead.
+    """
     noticed(tensor)
     return holder(tensor).array
 
 
 def method(function: F, *names: str) -> F:
-    """Make a function a method of Tensor, under its own name or the names given."""
+    """Make a function a method of Tensor, under `names` or else its own name."""
     for name in names or (function.__name__,):
         setattr(Tensor, name, function)
     return function
 
 
 def assign_property(name: str, function: Callable, set_to: Callable | None = None) -> None:
-    """Make a function of a tensor an attribute of it; `set_to` writes it."""
+    """Make `function(tensor)` a property of Tensor; `set_to(tensor, value)` is its setter."""
     setattr(Tensor, name, property(function, set_to))
 

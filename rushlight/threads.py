@@ -1,8 +1,7 @@
-"""How many threads products of matrices and loops over large arrays use.
+"""The number of threads for matrix products and for loops over large arrays.
 
-Products of middle size run on one thread (`alone`). BLAS shares them with its other threads, gains nothing, and waits: for a
-whole slice of the scheduler when another program has the core. (128, 48) x (48, 200) takes 33 us on one thread and on two,
-and 16 ms on two of a busy machine, on average.
+Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without being faster, and if
+another program occupies a core, would wait for it for a whole time slice of the scheduler.
 """
 from __future__ import annotations
 
@@ -17,17 +16,17 @@ import numpy as np
 
 from rushlight.errors import explain
 
-chosen: int | None = None                         # what `set_num_threads` was given
+chosen: int | None = None  # the number given to `set_num_threads`
 
 
 def cores() -> int:
-    """In how many parts loops over large arrays run: as set_num_threads or OMP_NUM_THREADS say, else on all cores."""
+    """The number of parts of a loop over large arrays: from set_num_threads or OMP_NUM_THREADS, else the number of cores."""
     return available() if chosen is None else chosen
 
 
 @cache
 def available() -> int:
-    """What the process was started with; asked once, since the system takes 1.6 us to answer."""
+    """The number of threads with which the process was started; cached, since the system call is slow."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -36,7 +35,7 @@ def available() -> int:
 
 @cache
 def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Functions of the OpenBLAS that NumPy's wheels bring, which tell and set its threads; None if there is another BLAS."""
+    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for another BLAS."""
     package = Path(np.__file__).parent
     for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
         try:
@@ -50,7 +49,7 @@ def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
 
 
 def alone(f: Callable, *args: Any) -> Any:
-    """`f(*args)` with BLAS on one thread, as many as before afterwards; 0.9 us."""
+    """`f(*args)` with BLAS on one thread; restores the number of threads afterwards."""
     found = openblas()
     threads = 1 if found is None else found[0]()
     if found is None or threads == 1:
@@ -63,7 +62,7 @@ def alone(f: Callable, *args: Any) -> Any:
 
 
 def pools() -> Any:
-    """The thread pools of the BLAS that NumPy has loaded."""
+    """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries."""
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
     except ImportError as error:
@@ -73,7 +72,7 @@ def pools() -> Any:
 
 
 def get_num_threads() -> int:
-    """How many threads BLAS uses.
+    """The number of threads that BLAS uses.
 
     >>> rushlight.get_num_threads() >= 1
     True
@@ -83,8 +82,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Let BLAS, and loops over large arrays, use n threads. Small products are faster with one: threads that wait for
-    work take the cores.
+    """Use n threads in BLAS and in loops over large arrays. Small products are faster with one thread.
 
     >>> rushlight.set_num_threads(1)
     >>> rushlight.get_num_threads()
@@ -109,7 +107,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted: ops run one after another.
+    """Accepted without effect: ops run one after another.
 
     >>> rushlight.set_num_interop_threads(4)
     """

@@ -1,8 +1,8 @@
-"""Under which names classes stand in torch: in the files that torch.save writes, and in programs written for torch, where
-classes say of themselves what torch's say (`type(m).__module__.startswith("torch.nn")` is a question of many).
+"""torch's module names of classes: in the files that torch.save writes, and in programs written for torch.
 
-A class is shown in a module that has its file and its names, so that inspect.getsource and typing.get_type_hints work on it;
-in a few cases (nn.LazyLinear, nn.MultiheadAttention) that is not the one that files name.
+Many programs test `type(m).__module__.startswith("torch.nn")`, so under compat the classes carry torch's module names. The
+module shown must contain the class's source and globals, for inspect.getsource and typing.get_type_hints. In a few cases
+(nn.LazyLinear, nn.MultiheadAttention) it differs from the module named in files.
 """
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-IN_FILES: dict[type, tuple[str, str]] = {}        # class: module and name in torch's files
-HOMES: dict[type, str] = {}                       # class: its module here, whatever it says of itself
-PLACES: dict[str, tuple[ModuleType, list[type]]] = {}                # module of torch's: ours, and the classes shown in it
+IN_FILES: dict[type, tuple[str, str]] = {}  # class -> (module, name) in torch's files
+HOMES: dict[type, str] = {}  # class -> its module in rushlight, whatever its __module__ is now
+PLACES: dict[str, tuple[ModuleType, list[type]]] = {}  # torch's module -> (our module, the classes shown in it)
 shown = False
 
 
 def place(name: str, module: ModuleType, classes: Iterable[type]) -> None:
-    """Let these classes be shown in the module `name` of torch's, which is `module` here."""
+    """Show these classes under torch's module `name`, which is `module` in rushlight."""
     PLACES[name] = module, list(classes)
     for cls in PLACES[name][1]:
         HOMES[cls] = cls.__module__
@@ -33,7 +33,7 @@ def put(name: str) -> None:
 
 
 def show(as_torchs: bool) -> None:
-    """Let all classes, also those that are placed later, say that they are torch's, or rushlight's again."""
+    """Set `__module__` of all placed classes, now and later, to torch's names, or back to rushlight's."""
     global shown
     shown = as_torchs
     for name in PLACES if shown else ():
@@ -44,5 +44,5 @@ def show(as_torchs: bool) -> None:
 
 
 def home(cls: type) -> str:
-    """The module where a class stands: of one of rushlight's always rushlight's."""
+    """The module of a class; for a class of rushlight always rushlight's module."""
     return HOMES.get(cls, cls.__module__)

@@ -152,7 +152,7 @@ def test_without_a_folder_all_are_compared(comparisons, monkeypatch):
 
 
 def test_old_notes_make_room(comparisons, monkeypatch, tmp_path):
-    monkeypatch.setattr(proofs, "MOST", 4)
+    monkeypatch.setattr(proofs, "MAX_FILES", 4)
     for n in range(1, 12):
         made(lambda x: x.exp() * 5, torch.ones(n))
     assert 2 <= len(list((tmp_path / "proofs").iterdir())) <= 5

@@ -213,7 +213,7 @@ def test_import_loads_no_documentation():
 
 def test_reading_is_not_recorded():
     class Seen(Watcher):
-        def ran(self, op, args, out):
+        def on_op(self, op, args, out):
             raise AssertionError(op)
 
     with rushlight.no_grad():

@@ -27,13 +27,13 @@ class Recorder(Watcher):
     def __init__(self):
         self.ops, self.writes, self.reads = [], 0, 0
 
-    def ran(self, op, args, out):
+    def on_op(self, op, args, out):
         self.ops.append(op.name)
 
-    def wrote(self, tensor, value):
+    def on_write(self, tensor, value):
         self.writes += 1
 
-    def read(self, tensor):
+    def on_read(self, tensor):
         self.reads += 1
 
 

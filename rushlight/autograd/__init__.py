@@ -5,7 +5,7 @@ from rushlight.absent import missing
 from rushlight.autograd.backward import backward, grad
 from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-# The rest stands above the ops, and is loaded when first asked for.
+# name -> its module in this package ("": the name is a module). Loaded on first use, since these modules import the ops.
 _HOME = {"Variable": "variable", "variable": "", "Function": "function", "gradcheck": "checking",
          "gradgradcheck": "checking", "GradcheckError": "checking", "detect_anomaly": "anomaly",
          "set_detect_anomaly": "anomaly", "graph": "", "function": "", "functional": "", "forward_ad": "",

@@ -1,4 +1,4 @@
-"""Anomaly detection: backward stops at the node that made the first nan or inf, and names its statement."""
+"""Anomaly detection: backward raises at the node that made the first nan or inf, and names the node's statement."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,16 +7,17 @@ from rushlight.autograd.finite import BOTH, NAN
 from rushlight.autograd.grad_mode import Setting, current, mode
 
 
-def looked_for(check_nan: bool, check_inf: bool) -> str:
+def checks_of(check_nan: bool, check_inf: bool) -> str:
+    """The value of `Mode.checks`: "", "nan" or "nan or inf"."""
     return "" if not check_nan else BOTH if check_inf else NAN
 
 
 class detect_anomaly(Setting):
-    """Inside it, backward raises RuntimeError where a gradient turns nan or inf, with the line of the forward statement.
+    """Inside, backward raises RuntimeError when a gradient becomes nan or inf, and names the line of the forward statement.
 
-    The message says whether it began in the forward pass, and in which op. torch looks for nan alone, as
-    `check_inf=False` does: say so where gradients may overflow, as under `amp.GradScaler`. It costs backward about 0.6 us
-    a gradient, so that it may be left on.
+    The message also names the op of the forward pass that made the first such value, if there is one. torch looks for nan
+    only: pass `check_inf=False` if gradients may overflow, as under `amp.GradScaler`. The check of a gradient costs about as
+    much as an op on a small tensor, so detection may stay on.
 
     >>> x = rushlight.tensor(0., requires_grad=True)
     >>> with rushlight.autograd.detect_anomaly():
@@ -29,11 +30,11 @@ class detect_anomaly(Setting):
     changes = {"checks": BOTH}
 
     def __init__(self, check_nan: bool = True, check_inf: bool = True):
-        self.changes = {"checks": looked_for(check_nan, check_inf)}
+        self.changes = {"checks": checks_of(check_nan, check_inf)}
 
 
 class set_detect_anomaly(Setting):
-    """anomaly detection = mode, at once; as a context until the end of the block. See `detect_anomaly`.
+    """Switch anomaly detection on or off, at once; used as a context, until the end of the block. See `detect_anomaly`.
 
     >>> with rushlight.autograd.set_detect_anomaly(True):
     ...     rushlight.is_anomaly_enabled()
@@ -41,7 +42,7 @@ class set_detect_anomaly(Setting):
     """
 
     def __init__(self, mode_on: bool, check_nan: bool = True, check_inf: bool = True):
-        self.changes = {"checks": looked_for(mode_on and check_nan, check_inf)}
+        self.changes = {"checks": checks_of(mode_on and check_nan, check_inf)}
         self.before = current.set(mode().but(**self.changes))
 
     def __enter__(self) -> Any:
@@ -52,5 +53,5 @@ class set_detect_anomaly(Setting):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward looks for nan."""
+    """Whether anomaly detection is on."""
     return bool(mode().checks)

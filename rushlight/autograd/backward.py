@@ -1,4 +1,4 @@
-"""`backward` and `grad`: what users call to run the engine."""
+"""`backward` and `grad`: the functions that run the engine."""
 from __future__ import annotations
 
 import sys
@@ -18,8 +18,10 @@ from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method, writes_of
 
 Tensors = Tensor | Sequence[Tensor]
-CURIOUS: WeakSet[Any] = WeakSet()                # `differentiated(nodes)`: who asks which graphs are differentiated twice
-chosen: ContextVar[bool] = ContextVar("chosen", default=False)             # whether some gradients only are computed now
+# Objects whose method `differentiated(seeds)` is called at the start of each backward with create_graph=True.
+DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
+# True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
+chosen: ContextVar[bool] = ContextVar("chosen", default=False)
 
 
 @suggesting
@@ -29,10 +31,10 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 
     `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
     `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
-    itself, for higher derivatives. `inputs`: only these accumulate; those that are no leaves retain their gradients.
+    itself, for higher derivatives. `inputs`: only these tensors accumulate; non-leaf inputs retain their gradients.
 
-    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and where
-    something that backward needs has been overwritten.
+    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and if a
+    tensor that backward needs has been overwritten.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.autograd.backward(x * x)
@@ -47,7 +49,7 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     ends = None if leaves is None else ends_of(leaves, seeds)
     for t in leaves or ():
         if isinstance(t, Tensor):
-            t.retain_grad()                       # from now on, as torch does for tensors that are no leaves
+            t.retain_grad()  # as torch: non-leaf inputs retain their gradients in later backwards, too
     targets = None if ends is None else set(ends)
     found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for end, t in zip(ends or (), leaves or ()):
@@ -57,7 +59,7 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 
 
 def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
-    """Add to `.grad`, between the hooks on the tensor's node, and tell those that ask for it."""
+    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
         g = before(hooks, node, g, world)
@@ -66,7 +68,7 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
         known = t._grad
         if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
             t._grad = own if known is None else known + own
-        else:                                     # in place, as for leaves: others may hold .grad
+        else:  # in place, as for leaves: the user may hold the tensor that is .grad
             add_to(known.array, own.array)
             stamp(writes_of(known), None)
     if hooks is not None:
@@ -79,9 +81,9 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
          is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]:
     """d(sum of outputs * grad_outputs)/d(input), for each input; `.grad` is left alone.
 
-    `allow_unused`: give None for an input that the outputs do not depend on, instead of an error;
-    `materialize_grads`: give zeros there. `is_grads_batched`: a leading dimension of `grad_outputs` counts several
-    gradients, and the results have it too. Other arguments as in `backward`.
+    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising RuntimeError.
+    `materialize_grads`: return zeros for such an input. `is_grads_batched`: `grad_outputs` has a leading batch dimension,
+    and so do the results. Other arguments as in `backward`.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> g, = rushlight.autograd.grad(x ** 3, x, create_graph=True)
@@ -111,12 +113,13 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
     for g, made in zip(results, answer):
         if g is None and made is not None and create_graph:
-            made.requires_grad_()                 # zeros, which can be differentiated again
+            made.requires_grad_()  # zeros that can be differentiated again
     return answer
 
 
 def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
-    if not isinstance(t, Tensor):                 # a place in the graph, which has no dtype
+    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
+    if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
         if g is None and materialize:
             raise RuntimeError(explain("materialize_grads cannot be used when the given input is a GradientEdge",
                                        "give the tensor itself"))
@@ -125,12 +128,13 @@ def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
         return created(from_array(np.zeros_like(t.array))) if materialize else None
     if world == "tensors":
         return g.to(t.dtype)
-    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.array.dtype))    # Rows of a table become sparse
+    # The gradient of an embedding's table may be Rows, which become a sparse tensor.
+    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.array.dtype))
 
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
             allow_unused: bool | None, materialize: bool) -> tuple[Any, ...]:
-    """One backward for all rows of the gradients: `vmap` of `grad`."""
+    """`grad` for a batch of gradients of each output: `vmap` of `grad`."""
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
@@ -147,14 +151,14 @@ def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: 
         found = grad(outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize)
         used[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in used])
-    vmap = sys.modules["rushlight"].vmap          # it stands above, and is loaded with its first use
+    vmap = sys.modules["rushlight"].vmap  # rushlight.func imports this module, and is loaded on first use
     found = vmap(vjp)(*[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))])
     results = dict(zip(used, found))
     return tuple([results[i] if i in results else finished(None, t, "tensors", materialize) for i, t in enumerate(ins)])
 
 
 def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:
-    """Where backward starts and with what: {node: gradient}, and the world to run it in."""
+    """({node of an output: gradient to start from}, the world in which backward runs)."""
     watch = mode().watch
     world = "tensors" if create_graph or (watch is not None and watch.records) else "arrays"
     if grads is None or isinstance(grads, Tensor):
@@ -162,7 +166,7 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
     if len(grads) != len(outputs):
         raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
     if mode().batch is not None:
-        world = "tensors"                         # inside vmap: rules run as ops
+        world = "tensors"  # inside vmap the rules run as ops
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if t.node is None:
@@ -175,7 +179,7 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
-    """The gradient that backward starts from: ones for one element, else as given and of the same shape."""
+    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape is checked."""
     if g is None:
         if t.array.size != 1:
             raise RuntimeError(explain("grad can be implicitly created only for scalar outputs",
@@ -192,12 +196,12 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
 
 
 def listed(inputs: Any) -> tuple:
-    """One tensor, or place in the graph (`graph.GradientEdge`), or several."""
+    """A tuple of inputs, from one tensor or `graph.GradientEdge`, or from a sequence of them."""
     return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
 
 
 def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
-    """The nodes at which the gradients of tensors and places in the graph arrive."""
+    """The nodes that receive the gradients of `inputs`, tensors or `GradientEdge`s."""
     ends = []
     for i, t in enumerate(inputs):
         if t.node is None:
@@ -208,7 +212,7 @@ def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
 
 
 def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
-    """Where the gradient of a `GradientEdge` arrives: at the node that stands for the output, if the node has several."""
+    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has several outputs."""
     if edge.ownership_token is None:
         for node in reachable(seeds, edge.node.seq):
             if isinstance(node, Output) and node.source() == (edge.node, edge.output_nr):
@@ -218,17 +222,17 @@ def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
 
 def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool,
         create_graph: bool) -> dict[Node, Any]:
-    """The engine to its end; returns what arrived at the targets."""
+    """Run backward. Returns {target: gradient} for the targets that backward reached."""
     found = {}
     m = mode()
     checks = m.checks
     if m.watch is not None:
-        m.watch.walks(seeds)
-    if create_graph and CURIOUS:
-        for who in [*CURIOUS]:
-            who.differentiated(seeds)
+        m.watch.on_backward(seeds)
+    if create_graph and DOUBLE_BACKWARD_LISTENERS:
+        for listener in [*DOUBLE_BACKWARD_LISTENERS]:
+            listener.differentiated(seeds)
     if checks:
-        from rushlight.autograd.finite import check  # loaded with the first anomaly detection
+        from rushlight.autograd.finite import check  # loaded when anomaly detection is first used
     asked = None if targets is None else chosen.set(True)
     lazy = world == "arrays" and not checks and "rushlight.ops.large" in sys.modules
     token = current.set(m.but(grad=create_graph))
@@ -249,7 +253,7 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
 
 def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
                     create_graph: bool = False, inputs: Any = None) -> None:
-    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf it depends on.
+    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this tensor depends on.
 
     See `rushlight.autograd.backward`.
     """

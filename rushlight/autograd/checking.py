@@ -24,10 +24,10 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
               check_backward_ad: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
-    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers the gradient is
-    d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents too,
-    `check_backward_ad=False` no gradients. Returns True, or raises GradcheckError (a RuntimeError), or returns False if
-    told so.
+    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the gradient
+    is d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
+    `check_backward_ad=False` skips gradients. Returns True; on a mismatch raises GradcheckError (a RuntimeError), or returns
+    False with `raise_exception=False`.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
@@ -59,7 +59,7 @@ def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:
 
 
 def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float) -> None:
-    """Every element of output k against every element of every input."""
+    """Compare d(output k)/d(input) for every element of output k and every element of every input."""
     out = outputs_of(func, args)[k]
     for place in np.ndindex(out.array.shape):
         for unit in ((1.0, 1j) if out.is_complex() else (1.0,)):
@@ -78,7 +78,7 @@ def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: f
 
 def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float,
                      rtol: float) -> None:
-    """The tangent of output k along every element of every input."""
+    """Compare the tangent of output k along every element of every input."""
     for i, x in enumerate(varied):
         for place, unit in directions(x):
             along = np.zeros_like(x.array)
@@ -96,7 +96,7 @@ def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: in
 
 
 def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:
-    """Every element, and the units along which it varies."""
+    """(index, unit) for every element of x: the unit is 1, and for complex x also i."""
     for place in np.ndindex(x.array.shape):
         for unit in ((1.0, 1j) if x.is_complex() else (1.0,)):
             yield place, unit
@@ -125,7 +125,7 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
                   nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
                   check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:
-    """`gradcheck` of the gradient itself: second derivatives against finite differences of first ones.
+    """`gradcheck` of the gradient: compares second derivatives with finite differences of first derivatives.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradgradcheck(rushlight.sin, (x,))

@@ -1,4 +1,4 @@
-"""One clock numbers nodes and in-place writes, so that one comparison says which came first."""
+"""A clock that numbers nodes and in-place writes: comparing two numbers tells which came first."""
 from __future__ import annotations
 
 from itertools import count
@@ -9,13 +9,14 @@ tick = count(1).__next__
 
 
 class Writes:
-    """What was written into one piece of memory; made at the first write and shared by detached aliases.
+    """The write log of one block of memory, made at the first write. Detached aliases share the log.
 
-    `memory`: the array at which the memory begins, where a detached alias may begin later.
+    `stamp`: the tick of the last write. `count`: the number of writes. `where`: the statement of the last write. `memory`:
+    the array of the base, since a detached alias may start at a later address.
     """
 
     __slots__ = ("stamp", "count", "where", "memory", "views")
-    views: list                                   # weak references, of a `Left` only
+    views: list  # weak references to views; set on `Left` only
 
     def __init__(self) -> None:
         self.stamp, self.count = 0, 0
@@ -27,9 +28,11 @@ slot: Any = vars(Writes)["count"]
 
 
 class Left(Writes):
-    """The record of a tensor that `detach_` took out of the graph while views of the tensor stayed in it. The next write
-    takes the views out, too, because no graph knows the new numbers. A class of its own keeps the check out of all other
-    writes."""
+    """The write log of a tensor that `detach_` took out of the graph while views of the tensor stayed in the graph.
+
+    The next write takes the views out, too, because no node computed the new elements. A subclass keeps this check out of
+    all other writes.
+    """
 
     __slots__ = ()
 
@@ -48,7 +51,7 @@ class Left(Writes):
 
 
 class Clock:
-    """`last_write`: when any memory was last written; backward looks at saved tensors only past it."""
+    """`last_write`: the tick of the last write to any memory. Backward checks only nodes older than that."""
 
     __slots__ = ("last_write",)
     last_write: int
@@ -59,7 +62,7 @@ clock.last_write = 0
 
 
 def stamp(writes: Writes, where: tuple[CodeType, int] | None) -> None:
-    """Note a write that has just happened."""
+    """Add a write that has just happened to the log."""
     writes.count += 1
     writes.where = where
     writes.stamp = clock.last_write = tick()

@@ -1,4 +1,4 @@
-"""Which statement made the first nan or inf: looked for in backward, node by node, while anomaly detection is on."""
+"""The check of anomaly detection: after each node of backward, are its gradients finite? If not, where did nan begin?"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,25 +13,28 @@ from rushlight.autograd.node import Node
 from rushlight.errors import explain
 from rushlight.tensor import Tensor, numbers
 
-NAN, BOTH = "nan", "nan or inf"                   # what `mode().checks` may say
+NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
 
 
 def finite(array: np.ndarray) -> bool:
-    """Whether all numbers are finite. The product with itself says so in one pass, at BLAS's speed, unless it overflows;
-    of 12 numbers in 0.5 us, where `isfinite(array).all()` takes 2.4."""
+    """Whether all numbers are finite.
+
+    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite, it
+    may have overflowed, and each number is checked.
+    """
     kind = array.dtype.kind
     if kind == "f":
-        flat = array if array.flags.c_contiguous else array.T     # `vdot` copies what does not lie in C's order
+        flat = array if array.flags.c_contiguous else array.T  # `vdot` copies arrays that are not C-contiguous
         if isfinite(vdot(flat, flat)):
             return True
     return kind in "biu" or bool(np.isfinite(array).all())
 
 
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
-    """RuntimeError if a gradient that the node's rules have made is not finite, naming the statement and where it began."""
+    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where nan or inf began."""
     for i, g in enumerate(outgoing):
         array: Any = numbers(g) if isinstance(g, Tensor) else g if isinstance(g, (ndarray, generic)) else None
-        if array is None or finite(array):        # None: no gradient, or parts of several, which were looked at as they came
+        if array is None or finite(array):  # None: no gradient, or Parts, whose gradients have been checked already
             continue
         found = "nan" if np.isnan(array).any() else "inf"
         if found in looks_for:
@@ -42,7 +45,7 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
 
 
 def beginning(node: Node) -> str:
-    """The oldest value of the forward pass that is not finite, as far as the graph still holds them: nan before inf."""
+    """The oldest saved value of the forward pass that is not finite, in words. nan is named before inf."""
     known = [(maker, array) for below in reachable([node]) for maker, array in values(below) if not finite(array)]
     known = [(maker, array) for maker, array in known if np.isnan(array).any()] or known
     if not known:
@@ -55,7 +58,7 @@ def beginning(node: Node) -> str:
 
 
 def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
-    """(node that made it, array) for each tensor that the node keeps of the forward pass."""
+    """(the node that made the array, the array) for each tensor of the forward pass that `node` has saved."""
     leaf = getattr(node, "variable", None)
     if leaf is not None:
         yield node, numbers(leaf)

@@ -1,8 +1,8 @@
-"""Forward mode: dual numbers x + e t, whose tangents t = dx/de go through a program together with its values.
+"""Forward mode: dual numbers x + e t. The tangents t = dx/de go through a program together with the values.
 
-An open level is a `Watcher`: it is told of every op after it has run, and hangs the tangents of the results on them.
-Levels nest: the numbers of an inner one have parts that are dual numbers of the outer ones, x + e1 t1 + e2 (t2 + e1 t21).
-So tangents are computed with only the outer levels watching, from inputs without what belongs to inner ones.
+An open level is a `Watcher`: after each op it computes the tangents of the outputs and attaches them to the outputs.
+Levels nest: the parts of an inner level's dual number are dual numbers of the outer levels, x + e1 t1 + e2 (t2 + e1 t21).
+So a level computes tangents while only the outer levels watch, from inputs without the tangents of inner levels.
 """
 from __future__ import annotations
 
@@ -23,43 +23,46 @@ from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 class Tangents(dict):
-    """The tangents of one tensor: {level: tangent}. Its node shares them, for rules that name its output."""
+    """The tangents of one tensor: {level: tangent}. The tensor's node shares the dict, for rules that read the output."""
 
     __slots__ = ("__weakref__",)
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
     def of(self, tangents: dict) -> Tangents:
-        """Other tangents, which their levels forget when they are closed."""
+        """New `Tangents` with these items; each level removes its tangent when the level is closed."""
         made = Tangents(tangents)
         for level in made:
             level.held.add(made)
         return made
 
     def __reduce__(self) -> tuple:
-        return Tangents, ()                       # copies have none: levels belong to the running program
+        return Tangents, ()  # copied and unpickled tensors have no tangents: levels belong to the running program
 
 
 class Level(Inner):
-    """An open level: `outer` watches too, and before it; `number` counts the levels around it; `linear`: tangents are
-    recorded as functions of the inputs' tangents, also in `no_grad`; `inference`: how many `inference_mode` blocks were open
-    before it. Ops inside further ones have no tangents."""
+    """An open level of forward mode.
 
-    records = differentiates = True               # backward runs as ops, so that gradients have tangents too
-    snapshots = True                              # what computes tangents is recorded, too
+    `outer`: the watcher around the level, called first. `number`: the number of levels around this one. `linear`: tangents
+    are recorded as functions of the inputs' tangents, also in `no_grad`. `inference`: the number of `inference_mode` blocks
+    around the level; ops inside further blocks have no tangents.
+    """
+
+    records = differentiates = True  # backward runs as ops, so that gradients have tangents, too
+    snapshots = True  # the ops that compute tangents may save the inputs
 
     def __init__(self, linear: bool = False, inference: int = 0) -> None:
         m = mode()
         self.outer, self.linear, self.inference = m.watch, linear, inference
-        self.depth = 0 if m.batch is None else m.batch.depth           # of the vmap in which it is opened
+        self.depth = 0 if m.batch is None else m.batch.depth  # of the vmap around the level
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
-        self.held: WeakSet = WeakSet()            # what to take this level's tangents from, when it is closed
+        self.held: WeakSet = WeakSet()  # the `Tangents` that have a tangent of this level: removed by `close`
         self.token = current.set(m.but(watch=self))
-        self.modes: tuple = None, None            # the last mode seen by `inside`, and its answer
+        self.modes: tuple = None, None  # cache of `inside`: its last argument and result
 
     def close(self) -> None:
-        """Forget its tangents, wherever they are: perturbations of closed levels do not leak."""
+        """Remove the level's tangents from all tensors, and leave the level."""
         for tangents in self.held:
             tangents.pop(self, None)
         self.held.clear()
@@ -74,7 +77,7 @@ class Level(Inner):
     # -- the tangents of a tensor ----------------------------------------------------------------------------------
 
     def tangent(self, x: Tensor | None) -> Tensor | None:
-        """The tangent of x, or None. Inside a vmap that runs within this level, that of all samples."""
+        """The tangent of x, or None. For a batched tensor of a vmap within this level, the batched tangent."""
         if x is not None and self.within(x):
             batch: Any = x.array
             t = self.tangent(batch.value)
@@ -83,17 +86,17 @@ class Level(Inner):
         return None if tangents is None else tangents.get(self)
 
     def within(self, x: Any) -> bool:
-        """Whether x stands for the samples of a vmap within this level, which computes with the values."""
+        """Whether x is a batched tensor of a vmap within this level: its tangent belongs to the values of all samples."""
         return isinstance(x.array, Batch) and x.array.level.depth > self.depth
 
     def give(self, x: Tensor, tangent: Tensor) -> None:
-        """Let x have this tangent."""
+        """Set the tangent of x at this level."""
         tangents = tangents_of(x)
         tangents[self] = tangent
         self.held.add(tangents)
 
     def below(self, x: Any) -> Any:
-        """x as the levels around this one see it: without this level's tangent, or those of inner ones."""
+        """x without the tangents of this level and of inner levels: x as the outer levels see it."""
         if isinstance(x, Tensor):
             if x.array.__class__ is Batch and self.within(x):
                 batch: Any = x.array
@@ -110,7 +113,7 @@ class Level(Inner):
         return Computing(self)
 
     def inside(self, m: Any) -> Any:
-        """The mode in which the tangents of ops are computed, for ops that run in the mode `m`."""
+        """The mode for computing tangents of ops that run in mode `m`: only the outer levels watch."""
         known, made = self.modes
         if known is not m:
             made = m.but(watch=self.outer, grad=m.grad or self.linear)
@@ -118,13 +121,13 @@ class Level(Inner):
         return made
 
     def blind(self) -> bool:
-        """Whether `inference_mode` has been entered inside the level."""
+        """Whether `inference_mode` has been entered inside the level: ops then have no tangents."""
         return abs(mode().inference) > self.inference
 
-    # -- what it is told -------------------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        super().ran(op, args, out)
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        super().on_op(op, args, out)
         if not self.held or isinstance(op, type) or (self.blind() and op.family is not families.view):
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
@@ -141,14 +144,14 @@ class Level(Inner):
             if t is not None and x.array.dtype.kind in "fcV":
                 self.give(x, t if records else cut(t))
 
-    def applying(self, node: Any, args: tuple) -> None:
-        super().applying(node, args)
+    def on_function_start(self, node: Any, args: tuple) -> None:
+        super().on_function_start(node, args)
         seen = not self.blind()
         node.ctx._tangents[self] = [self.tangent(a) if seen and isinstance(a, Tensor) else None for a in args]
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        """A user's Function has run: its `jvp` gives the tangents, from those before forward wrote into its inputs."""
-        super().applied(node, args, out, saved)
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        """A user's Function has run: its `jvp` computes the tangents, from the inputs' tangents before forward ran."""
+        super().on_function(node, args, out, saved)
         tangents = node.ctx._tangents.pop(self)
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
@@ -157,8 +160,8 @@ class Level(Inner):
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
 
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
-        super().wrote(tensor, value)
+    def on_write(self, tensor: Tensor, value: Tensor) -> None:
+        super().on_write(tensor, value)
         if not self.held or self.blind():
             return
         root, t = tensor.root, self.tangent(value)
@@ -167,19 +170,19 @@ class Level(Inner):
             return
         with self.computing():
             self.give(root, written(tensor, self.below(root), t, known))
-            with within(grad=True):               # views of a tangent have their place in its graph
+            with within(grad=True):  # the views of a recorded tangent are recorded, too
                 for view in living_views(root):
                     _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
                     self.give(view, replay(self.tangent(parent), *settings))
 
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
-        super().moved(to, tensor)
+    def on_move(self, to: Tensor, tensor: Tensor) -> None:
+        super().on_move(to, tensor)
         if TANGENTS in tensor.__dict__:
             to.__dict__[TANGENTS] = tensor.__dict__[TANGENTS]
 
 
 class Computing:
-    """Inside it a level computes tangents, which only those around it watch; gives the mode as it was."""
+    """`with level.computing() as m`: the mode in which a level computes tangents; `m` is the mode before."""
 
     __slots__ = ("level", "token")
 
@@ -196,7 +199,7 @@ class Computing:
 
 
 def cut(x: Tensor) -> Tensor:
-    """x outside of all graphs, those around a vmap too; its tangents stay, and those of the samples' tensor."""
+    """x outside all graphs, also those of the values of a batched tensor; its tangents stay."""
     if not recorded(x):
         return x
     made = detached(x)
@@ -207,7 +210,7 @@ def cut(x: Tensor) -> Tensor:
 
 
 def same_tangents(alias: Tensor, x: Tensor) -> None:
-    """Let an alias of x have x's tangents."""
+    """Give `alias` the tangents of x."""
     if TANGENTS in x.__dict__:
         alias.__dict__[TANGENTS] = x.__dict__[TANGENTS]
 
@@ -217,7 +220,7 @@ def tangents_of(x: Tensor) -> Tangents:
 
 
 def without(x: Tensor, tangents: dict) -> Tensor:
-    """x itself, its memory and its place in the graph, with these tangents only."""
+    """A tensor with the memory and the node of x, and with these tangents only."""
     alias = from_array(x.array)
     alias.node, alias.viewing = x.node, x.viewing
     alias.writes = writes_of(x) if x.viewing is None else x.writes
@@ -232,7 +235,7 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     if x.viewing is None and known is None:
         return t
     whole = zeros(root) if known is None else known
-    kept = not mode().grad and recorded(whole)                      # a write that is not recorded
+    kept = not mode().grad and recorded(whole)  # a write in no_grad into a recorded tangent
     if x.viewing is None and not kept:
         return t
     if known is not None:
@@ -244,7 +247,7 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
 
 
 def copied(x: Tensor) -> Tensor:
-    """A copy at the same place in all graphs, those around a vmap too, and with copies of its tangents."""
+    """A copy of x with the same node (also of a batched tensor's values), and with copies of x's tangents."""
     made = as_it_is(x)
     if TANGENTS in x.__dict__:
         made.__dict__[TANGENTS] = Tangents().of({k: copied(t) for k, t in x.__dict__[TANGENTS].items()})
@@ -254,7 +257,7 @@ def copied(x: Tensor) -> Tensor:
 
 
 def remember(op: Any, outs: list) -> None:
-    """Let the node that the op recorded know its outputs' tangents, if its rules name outputs."""
+    """Give the op's node the tangents of its outputs, if the op's rules read outputs."""
     if op.saves_out or any(name in op.saves for name in op.options.get("outputs", "").split()):
         keep_tangents(next((x.node.source()[0] for x in outs if x.node is not None), None), outs)
 
@@ -276,7 +279,7 @@ def dressed(tangents: list, t: Tensor, i: int) -> Tensor:
 
 
 def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> list:
-    """What the `jvp` of a user's Function answers, checked."""
+    """The tangents that the `jvp` of a user's Function returns, checked."""
     ctx = node.ctx
     if ctx._materialize:
         tangents = [zeros(a) if t is None and isinstance(a, Tensor) and a.array.dtype.kind in "fcV" else t
@@ -303,7 +306,7 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
 # -- for users -----------------------------------------------------------------------------------------------------
 
 class UnpackedDualTensor(NamedTuple):
-    """x + e t as (primal, tangent): the two parts of a dual number; `tangent` is None for one that is none.
+    """x + e t as (primal, tangent): the two parts of a dual number. `tangent` is None for a tensor without a tangent.
 
     >>> rushlight.autograd.forward_ad.unpack_dual(rushlight.ones(2))
     UnpackedDualTensor(primal=tensor([1., 1.]), tangent=None)
@@ -314,7 +317,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """level = its number: opens a level, 0, or one more than that of the level it is opened in.
+    """Open a level of forward mode. Returns its number: 0, or the number of the level around it plus 1.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> fwAD.enter_dual_level()
@@ -325,9 +328,9 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """t = dx/de is forgotten for all dual numbers of the innermost level, which is closed.
+    """Close the innermost level: its tangents t = dx/de are removed from all dual numbers.
 
-    RuntimeError for a level that is not the innermost.
+    RuntimeError if `level` is not the innermost level.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> level = fwAD.enter_dual_level()
@@ -346,7 +349,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(Setting):
-    """Inside it dual numbers can be made; when it ends their tangents are gone. Levels may be nested.
+    """A level of forward mode: dual numbers can be made inside; at the end their tangents are removed. Levels nest.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> with fwAD.dual_level():
@@ -366,7 +369,7 @@ class dual_level(Setting):
 
 
 def level_of(number: int | None) -> Level | None:
-    """The open level of this number, or the innermost."""
+    """The open level of this number; for None the innermost level."""
     found: Level | None = innermost(Level, mode().watch)
     while found is not None and number is not None and found.number != number:
         found = innermost(Level, found.outer)
@@ -374,9 +377,9 @@ def level_of(number: int | None) -> Level | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """x + e t: the dual number of a tensor and its tangent, on the tensor's memory, whose results have tangents too.
+    """x + e t: the dual number of a tensor and a tangent, on the tensor's memory. Ops on it compute tangents, too.
 
-    RuntimeError outside a level, for shapes that differ and for a tensor that has a tangent of this level already;
+    RuntimeError outside a level, for shapes that differ, and for a tensor that already has a tangent of this level;
     ValueError unless both are floating-point or complex. Differentiable in reverse mode.
 
     >>> from rushlight.autograd import forward_ad as fwAD
@@ -394,7 +397,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
-    """RuntimeError or ValueError unless these two make a dual number."""
+    """RuntimeError or ValueError unless x and the tangent can make a dual number."""
     for what, t in (("primal", x), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(explain(f"Expected {what} to be floating point or complex, but got: {t.dtype}",
@@ -409,7 +412,7 @@ def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
 
 
 def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
-    """The dual number, nobody's view: writes to it leave x's own place in the graph as it is."""
+    """The dual number, not registered as a view of x: a write to it does not change the node of x."""
     made = without(x, x.__dict__.get(TANGENTS) or {})
     if x.node is not None:
         made = released(x.view_as(x))  # type: ignore[attr-defined]
@@ -429,7 +432,7 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """(x, t) of x + e t; the tangent is None outside a level, and for any tensor that is no dual number.
+    """(x, t) of x + e t. The tangent is None outside a level, and for a tensor without a tangent.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> with fwAD.dual_level():

@@ -1,4 +1,4 @@
-"""`Function`: ops that users define with a forward and a backward of their own."""
+"""`Function`: ops that users define by a forward and a backward."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,45 +19,45 @@ from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Context:
-    """The `ctx` of a user's op: any attribute may be set on it. What rushlight keeps there begins with an underscore."""
+    """The `ctx` of a user's op: users may set any attribute. rushlight's own attributes begin with an underscore."""
 
     def __init__(self, node: FunctionNode, needs_input_grad: tuple):
-        self._node = ref(node)                    # the node holds it: no cycle
-        self._to_save: tuple = ()
-        self._to_save_forward: tuple | None = None            # for `jvp`, if `forward` says it apart
-        self._dirty: tuple = ()
-        self._constant: tuple = ()
-        self._forward: tuple | None = None        # what was saved, while `jvp` runs
-        self._tangents: dict = {}                 # of the inputs, while `forward` runs: {level of forward mode: tangents}
+        self._node = ref(node)  # weak, since the node refers to the ctx: no reference cycle
+        self._to_save: tuple = ()  # from save_for_backward
+        self._to_save_forward: tuple | None = None  # from save_for_forward
+        self._dirty: tuple = ()  # from mark_dirty
+        self._constant: tuple = ()  # from mark_non_differentiable
+        self._forward: tuple | None = None  # the saved tensors, while `jvp` runs
+        self._tangents: dict = {}  # {level of forward mode: tangents of the inputs}, while `forward` runs
         self._materialize = True
         self._forward_cls = node.function
         self.needs_input_grad = needs_input_grad
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for backward, which finds them in `ctx.saved_tensors`; checked against later writes."""
+        """Keep tensors for backward, as `ctx.saved_tensors`. Backward raises if a saved tensor was written to."""
         check_saved("save_for_backward", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, which finds them in `ctx.saved_tensors`. Without it `jvp` finds those of backward."""
+        """Keep tensors for `jvp`, as `ctx.saved_tensors`. Without this call `jvp` gets the tensors saved for backward."""
         check_saved("save_for_forward", tensors)
         self._to_save_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say which inputs forward has written into."""
+        """Declare the inputs that forward has written into."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say which outputs have no gradient."""
+        """Declare the outputs that have no gradient."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (True) or None for outputs that nobody differentiated."""
+        """Set whether backward gets zeros (True) or None for outputs without a gradient."""
         self._materialize = value
 
     @property
     def saved_tensors(self) -> tuple:
-        """What forward saved. RuntimeError once the graph was freed."""
+        """The tensors that forward saved. RuntimeError once the graph was freed."""
         if self._forward is not None:
             return self._forward
         node = self._node()
@@ -68,14 +68,14 @@ class Context:
 
 
 def check_saved(name: str, tensors: tuple) -> None:
-    """TypeError for anything but tensors and None."""
+    """TypeError unless all values are tensors or None."""
     for t in tensors:
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(explain(f"{name} can only save variables, but got {type(t).__name__}",
                                     "keep other things as attributes: ctx.n = n"))
 
 
-FunctionCtx = Context                             # torch's name of it
+FunctionCtx = Context  # torch's name
 
 
 class FunctionNode(Node):
@@ -83,24 +83,24 @@ class FunctionNode(Node):
 
     __slots__ = ("ctx", "places", "outputs", "__weakref__")
     ctx: Context
-    places: list[int]                             # which arguments of forward are tensors
-    outputs: list | None                          # shape and dtype of each output, None for no tensor; if there are several
+    places: list[int]  # the positions of the tensors among the arguments of forward
+    outputs: list | None  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:
         if name == "ctx":
             raise AttributeError(name)
-        return getattr(self.ctx, name)            # in torch the node is the ctx: what users set there is found here
+        return getattr(self.ctx, name)  # in torch the node is the ctx: attributes of the ctx are attributes of the node
 
     @property
     def saved_tensors(self) -> tuple:
-        """What forward saved. RuntimeError once the graph was freed."""
+        """The tensors that forward saved. RuntimeError once the graph was freed."""
         if self.saved is None:
             raise second_time(self)
         return tuple(self.output(item) if isinstance(item, SavedOutput) else item for item in self.saved)
 
     def output(self, saved: SavedOutput) -> Tensor:
-        """An output that was saved: kept as its array, so that no cycle exists."""
+        """The tensor of a saved output. The node keeps its array only: the tensor would refer back to the node."""
         if saved.writes.stamp > self.seq:
             raise overwritten(self, saved.writes, f"output {saved.number}", saved.array.shape)
         t = from_array(saved.array)
@@ -144,7 +144,7 @@ class FunctionNode(Node):
 
 
 class SavedOutput:
-    """Which output was saved: its array, and the record of writes to it."""
+    """A saved output: its number, its array and the write log of its memory."""
 
     __slots__ = ("number", "array", "writes")
 
@@ -153,9 +153,9 @@ class SavedOutput:
 
 
 class Function:
-    """A user's op: `forward(ctx, *args)` computes it, `backward(ctx, *grads)` gives the gradient of each input.
+    """A user's op: `forward(ctx, *args)` computes the outputs, `backward(ctx, *grads)` the gradient of each input.
 
-    Call it with `apply`. `forward` may leave `ctx` away if `setup_context(ctx, inputs, output)` is there.
+    Call the op with `apply`. `forward` takes no `ctx` if the class has `setup_context(ctx, inputs, output)`.
 
     >>> class Square(rushlight.autograd.Function):
     ...     @staticmethod
@@ -173,28 +173,28 @@ class Function:
     """
 
     setup_context: Callable | None = None
-    generate_vmap_rule = False                    # whether forward and backward, mapped, do for all samples of vmap
+    generate_vmap_rule = False  # True: vmap maps forward and backward over the samples
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """(outputs, out_dims) for all samples: override it for vmap. `info`: `batch_size` and `randomness`."""
+        """(outputs, out_dims) for all samples at once. Override it for vmap. `info` has `batch_size` and `randomness`."""
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or "
                                   "set generate_vmap_rule=True.")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the op: override it."""
+        """The outputs of the op. Override it."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """The gradient of each input of forward, None where there is none: override it (or `vjp`)."""
+        """The gradient of each input of forward, or None. Override it (or `vjp`)."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """The tangent of each output of forward, from those of its inputs: override it for forward mode."""
+        """The tangent of each output of forward, from the tangents of the inputs. Override it for forward mode."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
@@ -211,9 +211,9 @@ class Function:
         node.saved, node.seq, node.outputs, node.shape, node.where = (), tick(), None, None, None
         recorded = mode().grad and any(edge is not None for edge in node.edges)
         batch = mode().batch
-        mapped = None if batch is None else batch.forward_of(cls, args)      # inside vmap: func/custom.py
+        mapped = None if batch is None else batch.forward_of(cls, args)  # inside vmap: func/custom.py
         if (m := mode()).watch is not None:
-            m.watch.applying(node, args)
+            m.watch.on_function_start(node, args)
         made = None if mapped is None else mapped(*args, **kwargs)
         with no_grad():
             if mapped is not None:
@@ -226,13 +226,15 @@ class Function:
         saved = node.ctx._to_save if node.ctx._to_save_forward is None else node.ctx._to_save_forward
         result = finish(node, args, made, recorded)
         if m.watch is not None:
-            m.watch.applied(node, args, result, saved)
+            m.watch.on_function(node, args, result, saved)
         return result
 
 
 def by_place(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Arguments of forward that were given by name, in their places: tensors among them are recorded, too. Where
-    `setup_context` gets them, those left away as well."""
+    """(args, kwargs) with the arguments given by name moved to their positions: `apply` records positional tensors.
+
+    For a class with `setup_context`, missing arguments get their defaults.
+    """
     from inspect import signature
     before = (None,) if cls.setup_context is None else ()
     bound = signature(cls.forward).bind(*before, *args, **kwargs)
@@ -242,7 +244,7 @@ def by_place(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple[
 
 
 def node_class(cls: type[Function]) -> type[FunctionNode]:
-    """The class of the function's nodes, `NameBackward`, made once."""
+    """The class of the function's nodes, `NameBackward`, made once per Function."""
     found = cls.__dict__.get("_node")
     if found is None:
         if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
@@ -254,7 +256,7 @@ def node_class(cls: type[Function]) -> type[FunctionNode]:
 
 
 def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
-    """Outputs with their place in the graph."""
+    """The outputs of forward, connected to the node if the call is recorded."""
     several = isinstance(made, (tuple, list))
     originals = list(made) if several else [made]
     if not all(any(d is t for t in originals) for d in node.ctx._dirty):
@@ -278,7 +280,10 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
 
 
 def position(t: Any, outs: list) -> int | None:
-    """Which output a saved tensor is. An input handed back unchanged is none: the alias is, and has another gradient."""
+    """The number of the output that the saved tensor `t` is, or None.
+
+    An input that forward returned unchanged is no output: its alias is, which has another gradient.
+    """
     for i, out in enumerate(outs):
         if t is not None and t is out and out.node is not None:
             return i
@@ -286,8 +291,10 @@ def position(t: Any, outs: list) -> int | None:
 
 
 def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
-    """An output as a tensor of its own: an input handed back unchanged becomes an alias, a dirty one stays itself. If
-    the call is not recorded, all outputs are outside the graph."""
+    """An output as a new tensor: an input returned unchanged becomes an alias; a dirty input stays itself.
+
+    If the call is not recorded, all outputs are outside the graph.
+    """
     if not isinstance(t, Tensor):
         return t
     if not recorded and t.node is not None:
@@ -303,7 +310,7 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
 
 
 def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None:
-    """Point the differentiable outputs at the node; `originals`: as forward returned and marked them."""
+    """Connect the differentiable outputs to the node. `originals`: the objects that forward returned and marked."""
     for t in node.ctx._constant:
         if any(t is d for d in node.ctx._dirty):
             t.node = None
@@ -320,8 +327,11 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
 
 
 def place(out: Tensor, end: Node, node: FunctionNode) -> None:
-    """Let an output have come from the node's end. What forward wrote into, its base and the base's views get the history of
-    a write; a view that forward made gets none: how it hangs together with its base, backward says."""
+    """Make `end` (the node, or its `Output`) the node of an output.
+
+    An output that forward wrote into gets the node of an in-place write, and so do its base and the base's views. A view
+    that forward returned cannot be written to in the graph (`opaque`).
+    """
     if any(out is t for t in node.ctx._dirty):
         alias = from_array(out.array)
         alias.node = end
@@ -333,7 +343,7 @@ def place(out: Tensor, end: Node, node: FunctionNode) -> None:
 
 
 def once_differentiable(function: Callable) -> Callable:
-    """A decorator for `backward`: it runs unrecorded, and differentiating its result is an error."""
+    """A decorator for `backward`: backward is not recorded, and differentiating its result is an error."""
     @wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
         with no_grad():
@@ -346,7 +356,7 @@ def once_differentiable(function: Callable) -> Callable:
 
 
 class InplaceFunction(Function):
-    """A base of older programs' functions, with a word on whether they write in place."""
+    """A Function with the attribute `inplace`; torch has this class for older programs."""
 
     def __init__(self, inplace: bool = False):
         super().__init__()

@@ -1,8 +1,8 @@
 """Derivatives of functions: Jacobians, Hessians, and their products with vectors.
 
-For y = f(x): J[i, j] = d y_i / d x_j; vjp gives v' J, jvp gives J v. For f with one number: H[i, j] = d^2 y / d x_i d x_j;
-vhp and hvp give its products with v. Inputs and outputs are tensors or tuples of them, and so are results. Without
-`create_graph` the results are outside the graph. `strict`: RuntimeError where an output does not depend on an input,
+For y = f(x): J[i, j] = d y_i / d x_j; vjp gives v' J, jvp gives J v. For f that returns one number:
+H[i, j] = d^2 y / d x_i d x_j; vhp gives v' H, hvp gives H v. Inputs, outputs and results are tensors or tuples of tensors.
+Without `create_graph` the results are outside the graph. `strict`: RuntimeError if an output does not depend on an input,
 instead of zeros.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(f(x), v' J): the gradient of the outputs weighted by `v`, which may be left out for one number.
+    """(f(x), v' J): the gradient of the outputs weighted by `v`. `v` may be left out if the output is one number.
 
     RuntimeError if `v` does not fit the outputs.
 
@@ -56,9 +56,9 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
              strategy: str = "reverse-mode") -> Any:
     """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape + input.shape.
 
-    For a tuple of outputs a tuple, of tuples where the inputs are one. `vectorize`: all rows at once, by `func.vmap`;
-    with `strategy="forward-mode"`, all columns. AssertionError for another strategy, NotImplementedError and
-    RuntimeError for what does not go together.
+    A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`: all rows at once, by
+    `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError for another strategy, NotImplementedError or
+    RuntimeError for arguments that exclude each other.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -75,7 +75,7 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
 
 
 def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
-    """The errors of `jacobian` for arguments that do not go together."""
+    """Raise the errors of `jacobian` for arguments that exclude each other."""
     name = "torch.autograd.functional.jacobian: "
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has '
@@ -97,7 +97,7 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
 
 
 def forward(func: Callable, inputs: Any) -> Any:
-    """The Jacobian by `func.jacfwd`, in which grad mode plays no part."""
+    """The Jacobian by `func.jacfwd`, which ignores grad mode."""
     xs = as_tuple(inputs, "inputs given to", "jacobian")
 
     def checked(*xs: Tensor) -> Any:
@@ -105,7 +105,7 @@ def forward(func: Callable, inputs: Any) -> Any:
         as_tuple(outputs, "outputs of the user-provided function given to", "jacobian")
         return outputs
     found = jacfwd(checked, tuple(range(len(xs))))(*xs)
-    several = isinstance(found[0], tuple)                              # of outputs; each has a tuple of inputs
+    several = isinstance(found[0], tuple)  # several outputs: each has a tuple of inputs
     table = [packed(row, isinstance(inputs, tuple), True) for row in (found if several else (found,))]
     return tuple(table) if several else table[0]
 
@@ -139,7 +139,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
         return one_number(func(*xs), "hessian").reshape(())  # type: ignore[attr-defined]
 
     def gradient(*xs: Tensor) -> Any:
-        if outer_jacobian_strategy == "forward-mode":                 # of dual numbers, also inside no_grad
+        if outer_jacobian_strategy == "forward-mode":  # the gradient of dual numbers, also inside no_grad
             found = reverse.grad(number, tuple(range(len(xs))))(*xs)
             return found if isinstance(inputs, tuple) else found[0]
         y = one_number(func(*xs), "hessian")
@@ -165,7 +165,7 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j: what `vhp` gives, for H is symmetric; but the two may differ at a kink.
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j. Equals `vhp`, since H is symmetric, except at kinks of f.
 
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
     >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
@@ -176,10 +176,10 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return packed(ys, tuples[1], create_graph), packed(along, tuples[0], create_graph)
 
 
-# -- what they share -----------------------------------------------------------------------------------------------
+# -- shared helpers --------------------------------------------------------------------------------
 
 def gradients_of(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, who: str) -> tuple:
-    """The inputs, the outputs, which of both were tuples, `v` as a tuple, and the recorded gradients."""
+    """(inputs, outputs, (whether inputs, outputs were tuples), `v` as a tuple, recorded gradients)."""
     xs, ys, tuples = run(func, inputs, create_graph, who)
     y = one_number(ys[0] if len(ys) == 1 else ys, who)
     vs = fitting(v, xs, who)
@@ -191,7 +191,7 @@ def gradients_of(func: Callable, inputs: Any, v: Any, create_graph: bool, strict
 
 
 def run(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
-    """The inputs as differentiated, the outputs, and whether each were a tuple."""
+    """(inputs that require grad, outputs, (whether the inputs, whether the outputs were a tuple))."""
     given = as_tuple(inputs, "inputs given to", name)
     with enable_grad():
         xs = tuple([x.view_as(x) if create_graph and x.requires_grad  # type: ignore[attr-defined]
@@ -211,13 +211,13 @@ def as_tuple(value: Any, what: str, name: str) -> Tensors:
 
 
 def packed(values: Tensors, several: bool, create_graph: bool) -> Any:
-    """A tuple, or the one tensor; outside the graph unless it is asked for."""
+    """`values` as a tuple if `several`, else its one tensor; outside the graph unless `create_graph`."""
     found = values if create_graph else tuple([t.detach() for t in values])  # type: ignore[attr-defined]
     return found if several else found[0]
 
 
 def fitting(v: Any, to: Tensors, name: str) -> Tensors:
-    """The vectors, of the shapes of what they are multiplied with."""
+    """The vectors `v` as a tuple, checked to have the shapes of the tensors `to`."""
     if v is None:
         if len(to) != 1 or to[0].numel() != 1:
             raise RuntimeError(explain(f"{name}: the vector v can only be None if what it is multiplied with is one number",
@@ -239,7 +239,7 @@ def one_number(y: Any, name: str) -> Tensor:
 
 
 def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
-    """v' J for each input; zeros, or an error, where nothing depends on it."""
+    """v' J for each input. Zeros for an input that no output depends on; with `strict` RuntimeError."""
     chosen = [i for i, y in enumerate(ys) if y.requires_grad]
     if not chosen:
         grads: Any = (None,) * len(xs)
@@ -251,7 +251,7 @@ def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict
 
 
 def pushed(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
-    """J v: the derivative of w' J, which is linear in w, by w: http://j-towns.github.io/2017/06/12/A-new-trick.html."""
+    """J v, as the derivative of w' J by w: w' J is linear in w. http://j-towns.github.io/2017/06/12/A-new-trick.html"""
     with enable_grad():
         weights = tuple([zeros_like(y).requires_grad_() for y in ys])
         products = derivative(ys, xs, weights, True, strict, name)
@@ -272,7 +272,7 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
 
 
 def check_curved(gradients: Tensors, name: str) -> None:
-    """RuntimeError for a gradient that is the same everywhere, of which a second derivative is asked in strict mode."""
+    """RuntimeError for a constant gradient: strict mode asks for a second derivative that depends on the input."""
     if (flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)) is not None:
         raise RuntimeError(explain("While computing the hessian, found that the jacobian of the user-provided function "
                                    f"with respect to input {flat} is independent of the input. This is not allowed in "

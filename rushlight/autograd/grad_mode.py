@@ -1,6 +1,6 @@
-"""What is recorded at the moment: one immutable `Mode` for each thread and task.
+"""The mode: whether ops are recorded, and who observes them. One immutable `Mode` per thread and asyncio task.
 
-A `ContextVar` holds it: half the price of a `threading.local` (45 against 150 ns), and right in coroutines too.
+A `ContextVar` holds the mode: it is faster than a `threading.local`, and right in coroutines, too.
 """
 from __future__ import annotations
 
@@ -11,153 +11,159 @@ from typing import Any
 
 
 class Watcher:
-    """Sees what tensors do while it is the mode's `watch`: the compiler's tracer, saved-tensor hooks, a profiler."""
+    """An observer of ops: while a watcher is `mode().watch`, its methods are called for each event.
 
-    records = False                               # whether backward must run as ops, so that they can be seen
-    differentiates = False                        # whether composites must be made of ops, for forward mode
-    snapshots = False                             # whether it keeps inputs of ops: an in-place op then reads a copy
+    Watchers are the compiler's tracer, forward mode's levels, saved-tensor hooks.
+    """
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    records = False  # True: backward runs as ops, so that the watcher sees the ops of backward
+    differentiates = False  # True: composite ops run as their parts, for forward mode
+    snapshots = False  # True: the watcher keeps inputs of ops, so an in-place op reads a copy of its input
+
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
 
-    def applying(self, node: Any, args: tuple) -> None:
+    def on_function_start(self, node: Any, args: tuple) -> None:
         """A user's Function is about to run."""
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         """A user's Function has run, and its context has saved these tensors."""
-        self.ran(type(node).function, args, out)
+        self.on_op(type(node).function, args, out)
 
-    def created(self, tensor: Any) -> None:
-        """The tensor's numbers come from outside: from a creation function, or from a Python number."""
+    def on_create(self, tensor: Any) -> None:
+        """The tensor's elements come from no op: from a creation function, or from a Python number."""
 
-    def writing(self, tensor: Any) -> None:
+    def on_write_start(self, tensor: Any) -> None:
         """The tensor's memory is about to be written to."""
 
-    def wrote(self, tensor: Any, value: Any) -> None:
+    def on_write(self, tensor: Any, value: Any) -> None:
         """`value`'s elements have been written into `tensor`'s memory."""
 
-    def moved(self, to: Any, tensor: Any) -> None:
-        """`to` is from now on what `tensor` was: `t_()` makes a tensor a view of itself."""
+    def on_move(self, to: Any, tensor: Any) -> None:
+        """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a view of its old self."""
 
-    def given(self, tensor: Any) -> None:
-        """The tensor is about to get other memory: `p.data = x`."""
+    def on_set_data(self, tensor: Any) -> None:
+        """The tensor's array is about to be replaced: `p.data = x`."""
 
-    def generator(self, generator: Any) -> Any:
-        """The default generator is about to draw: what is asked for the numbers."""
+    def generator_for(self, generator: Any) -> Any:
+        """The default generator is about to draw. Returns the generator to draw from."""
         return generator
 
-    def drew(self, tensor: Any) -> None:
-        """The tensor's numbers are fresh from a generator."""
-        self.read(tensor)
+    def on_draw(self, tensor: Any) -> None:
+        """A generator has drawn the tensor's elements."""
+        self.on_read(tensor)
 
-    def walks(self, nodes: Iterable) -> None:
+    def on_backward(self, nodes: Iterable) -> None:
         """Backward is about to begin at these nodes."""
 
-    def read(self, tensor: Any) -> None:
-        """Python is about to look at the tensor's numbers (`item`, `if`, `numpy`)."""
+    def on_read(self, tensor: Any) -> None:
+        """Python is about to read the tensor's elements (`item`, `if`, `numpy`)."""
 
-    def relied_on(self, tensor: Any) -> None:
-        """An error is raised unless all of the tensor is true."""
-        self.read(tensor)
+    def on_assert(self, tensor: Any) -> None:
+        """The program raises an error unless all elements of the tensor are true."""
+        self.on_read(tensor)
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
         """An op of the table has raised this error on `args`."""
 
-    def seeded(self) -> None:
-        """A generator's state is about to be set: it does not go on from where it was."""
+    def on_seed(self) -> None:
+        """A generator's state is about to be set, so its stream of numbers does not continue."""
 
-    def existed(self, tensor: Any) -> bool:
-        """Whether the tensor was there before it began to watch: a gradient that was is added to where it lies."""
+    def predates(self, tensor: Any) -> bool:
+        """Whether the tensor existed before the watcher was entered: backward adds to such a gradient in place."""
         return False
 
 
 class Inner(Watcher):
-    """A watcher that tells all it is told to the one around it, `outer`; methods that do more call these first."""
+    """A watcher that forwards every event to the watcher around it, `outer`. Overriding methods call super() first."""
 
     outer: Watcher | None = None
 
     def enclosed(self) -> dict[str, Any]:
-        """What changes in the mode where it begins to watch: the watcher of that moment is `outer`."""
+        """The changes to the mode that enter this watcher; the present watcher becomes `outer`."""
         self.outer = mode().watch
         self.records = self.outer is not None and self.outer.records
         self.differentiates = self.outer is not None and self.outer.differentiates
         self.snapshots = type(self).snapshots or (self.outer is not None and self.outer.snapshots)
         return {"watch": self}
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         if self.outer is not None:
-            self.outer.ran(op, args, out)
+            self.outer.on_op(op, args, out)
 
-    def applying(self, node: Any, args: tuple) -> None:
+    def on_function_start(self, node: Any, args: tuple) -> None:
         if self.outer is not None:
-            self.outer.applying(node, args)
+            self.outer.on_function_start(node, args)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         if self.outer is not None:
-            self.outer.applied(node, args, out, saved)
+            self.outer.on_function(node, args, out, saved)
 
-    def created(self, tensor: Any) -> None:
+    def on_create(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.created(tensor)
+            self.outer.on_create(tensor)
 
-    def writing(self, tensor: Any) -> None:
+    def on_write_start(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.writing(tensor)
+            self.outer.on_write_start(tensor)
 
-    def wrote(self, tensor: Any, value: Any) -> None:
+    def on_write(self, tensor: Any, value: Any) -> None:
         if self.outer is not None:
-            self.outer.wrote(tensor, value)
+            self.outer.on_write(tensor, value)
 
-    def moved(self, to: Any, tensor: Any) -> None:
+    def on_move(self, to: Any, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.moved(to, tensor)
+            self.outer.on_move(to, tensor)
 
-    def given(self, tensor: Any) -> None:
+    def on_set_data(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.given(tensor)
+            self.outer.on_set_data(tensor)
 
-    def generator(self, generator: Any) -> Any:
-        return generator if self.outer is None else self.outer.generator(generator)
+    def generator_for(self, generator: Any) -> Any:
+        return generator if self.outer is None else self.outer.generator_for(generator)
 
-    def drew(self, tensor: Any) -> None:
+    def on_draw(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.drew(tensor)
+            self.outer.on_draw(tensor)
 
-    def walks(self, nodes: Iterable) -> None:
+    def on_backward(self, nodes: Iterable) -> None:
         if self.outer is not None:
-            self.outer.walks(nodes)
+            self.outer.on_backward(nodes)
 
-    def read(self, tensor: Any) -> None:
+    def on_read(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.read(tensor)
+            self.outer.on_read(tensor)
 
-    def relied_on(self, tensor: Any) -> None:
+    def on_assert(self, tensor: Any) -> None:
         if self.outer is not None:
-            self.outer.relied_on(tensor)
+            self.outer.on_assert(tensor)
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
         if self.outer is not None:
-            self.outer.failed(op, args, error)
+            self.outer.on_error(op, args, error)
 
-    def seeded(self) -> None:
+    def on_seed(self) -> None:
         if self.outer is not None:
-            self.outer.seeded()
+            self.outer.on_seed()
 
-    def existed(self, tensor: Any) -> bool:
-        return self.outer is not None and self.outer.existed(tensor)
+    def predates(self, tensor: Any) -> bool:
+        return self.outer is not None and self.outer.predates(tensor)
 
 
 def innermost(kind: type, watch: Any) -> Any:
-    """The first watcher of a kind, from this one outward; None if there is none."""
+    """The first watcher of class `kind`, from `watch` outward; None if there is none."""
     while watch is not None and not isinstance(watch, kind):
         watch = getattr(watch, "outer", None)
     return watch
 
 
 class Mode:
-    """What is recorded: `grad`, nodes are made; `inference`, how many `inference_mode` blocks are open, negative where a
-    derivative is taken inside them, which records; `watch`, a `Watcher` or None; `checks`, what anomaly detection looks
-    for; `batch`, the innermost vmap that runs (func/batching.py)."""
+    """The state that decides what an op does besides computing. A mode is never changed: `but` makes another.
+
+    `grad`: whether ops make nodes. `inference`: the number of open `inference_mode` blocks, negated while a transform takes
+    a derivative inside them (ops are recorded then). `watch`: a `Watcher` or None. `checks`: the values that anomaly
+    detection looks for ("", "nan" or "nan or inf"). `batch`: the innermost vmap that runs (func/batching.py), or None.
+    """
 
     __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
@@ -178,9 +184,9 @@ current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a
 mode = current.get
 
 
-# The derivative of rushlight.func that is being taken here, the innermost: hooks belong to it, and run in its backward only.
+# The innermost derivative of rushlight.func that is being computed. A hook registered inside it runs in its backward only.
 taken: ContextVar[Any] = ContextVar("taken", default=None)
-# Whether a graph is recorded that lives only until the tangent of one op is known: pack hooks leave it alone.
+# True while forward mode records the temporary graph of one op, to transpose the op's rule. Pack hooks skip that graph.
 transposing: ContextVar[bool] = ContextVar("transposing", default=False)
 
 
@@ -198,7 +204,7 @@ class Setting:
         current.reset(self.tokens.pop())
 
     def again(self) -> Setting:
-        """A fresh one like this: a decorated function may run in several threads at once."""
+        """A new setting with the same changes: a decorated function may run in several threads at once."""
         fresh = object.__new__(type(self))
         fresh.changes = self.changes
         return fresh
@@ -217,19 +223,19 @@ class Setting:
 
 
 class within(Setting):
-    """Any fields of the mode, changed inside the block."""
+    """`with within(field=value, ...)`: fields of the mode, changed inside the block."""
 
     def __init__(self, **changes: Any):
         self.changes = changes
 
 
 def _is_generator(function: Callable) -> bool:
-    GENERATOR = 0x20            # inspect.CO_GENERATOR, without importing inspect
+    GENERATOR = 0x20  # inspect.CO_GENERATOR, without importing inspect
     return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR)
 
 
 def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
-    """A generator function whose body, and nobody else's, runs inside the setting."""
+    """A generator function whose body runs inside the setting; the code that iterates over it does not."""
     @wraps(function)
     def inside(*args: Any, **kwargs: Any) -> Any:
         with setting():
@@ -254,7 +260,7 @@ def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
 
 
 class no_grad(Setting):
-    """Inside it nothing is recorded: results do not require grad. Context manager and decorator.
+    """Ops inside are not recorded: their results do not require grad. Context manager and decorator.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> with rushlight.no_grad():
@@ -267,11 +273,11 @@ class no_grad(Setting):
 
     def __new__(cls, function: Callable | None = None) -> Any:
         self = object.__new__(cls)
-        return self if function is None else self(function)       # `@no_grad` without brackets
+        return self if function is None else self(function)  # `@no_grad` without brackets
 
 
 class enable_grad(no_grad):
-    """grad mode = on inside it: ops are recorded again, also within `no_grad`, but not within `inference_mode`.
+    """Ops inside are recorded, also within `no_grad`, but not within `inference_mode`.
 
     Context manager and decorator.
 
@@ -313,12 +319,12 @@ class set_grad_enabled(Setting):
         return type(self)(self.changes["grad"])
 
     def __call__(self, function: Callable) -> Callable:
-        current.reset(self.before)                # used as a decorator: the setting is the function's alone
+        current.reset(self.before)  # used as a decorator: the setting holds inside the function only
         return super().__call__(function)
 
 
 class inference_mode(Setting):
-    """grad mode = off inside it, for code that will never be differentiated. Context manager and decorator.
+    """Ops inside are not recorded, and their results are never differentiated. Context manager and decorator.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> with rushlight.inference_mode():
@@ -343,7 +349,7 @@ class inference_mode(Setting):
 
 
 def is_grad_enabled() -> bool:
-    """True if ops are recorded at the moment.
+    """True if grad mode is on: ops are recorded.
 
     >>> with rushlight.no_grad():
     ...     rushlight.is_grad_enabled()

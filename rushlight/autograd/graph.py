@@ -1,4 +1,4 @@
-"""The graph for those who reach into it: hooks on what nodes save, notes of writes."""
+"""torch.autograd.graph: hooks on saved tensors, gradient edges, hooks on several gradients, versions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ __all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", 
 
 
 class saved_tensors_hooks(Setting, Inner):
-    """saved = unpack_hook(pack_hook(tensor)): what nodes save inside it goes through the one, and in backward the other.
+    """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook; backward unpacks it.
 
     >>> def pack(x):
     ...     print("saves", x.item())
@@ -31,8 +31,8 @@ class saved_tensors_hooks(Setting, Inner):
     saves 3.0
     """
 
-    snapshots = True                              # the pack hook may keep the tensor itself
-    waiting: list | None = None                   # results whose nodes are packed later: `packed_at_the_end`
+    snapshots = True  # the pack hook may keep the tensor itself
+    waiting: list | None = None  # outputs whose nodes are packed later (`packed_at_the_end`)
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack, self.unpack = pack_hook, unpack_hook
@@ -47,16 +47,16 @@ class saved_tensors_hooks(Setting, Inner):
     def again(self) -> saved_tensors_hooks:
         return type(self)(self.pack, self.unpack)
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        self.pack_saved(out)                      # before the hooks around these, which leave alone what is packed
-        super().ran(op, args, out)
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        self.pack_saved(out)  # before the outer hooks, which skip nodes that are packed
+        super().on_op(op, args, out)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.pack_saved(out)
-        super().applied(node, args, out, saved)
+        super().on_function(node, args, out, saved)
 
     def pack_saved(self, out: Any) -> None:
-        """Send what the node of an op's result has saved through the pack hook."""
+        """Pass the values saved by the node of an op's output through the pack hook."""
         if transposing.get():
             return
         if self.waiting is not None:
@@ -72,9 +72,9 @@ class saved_tensors_hooks(Setting, Inner):
 
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            number = item.array.ndim == 0 and item.node is None              # as in x ** 3: kept as it is
-            return item if number else Packed(self, self.pack_one(item), item.node, item.__dict__.get(TANGENTS))
-        if not is_out or item is None:            # None: this rule does not need the result (x ** 2)
+            is_number = item.array.ndim == 0 and item.node is None  # the 3 of x ** 3 is not packed
+            return item if is_number else Packed(self, self.pack_one(item), item.node, item.__dict__.get(TANGENTS))
+        if not is_out or item is None:  # None: the rule does not need the output (x ** 2)
             return item
         return Packed(self, self.pack_one(from_array(item)), raw=ref(item))
 
@@ -87,15 +87,15 @@ class saved_tensors_hooks(Setting, Inner):
         return value
 
     def restore(self, node: Node) -> None:
-        """Put the tensors back before the node's rules run."""
+        """Unpack the node's saved values before its rules run."""
         if node.saved is not None:
             packed, node.saved = node.saved, tuple(map(unpacked, node.saved))
-            if any(isinstance(p, Packed) and p.raw and apart(p.raw(), now) for p, now in zip(packed, node.saved)):
-                noted = getattr(node, "writes", ())                      # of its output: a write to that changes no copy
+            if any(isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now) for p, now in zip(packed, node.saved)):
+                noted = getattr(node, "writes", ())  # the output's write log: a write to it does not change the copy
                 node.writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
 
     def unpacked(self, packed: Packed) -> Any:
-        """What a rule finds: the tensor with its place in the graph, or of a result the array."""
+        """The saved value for the rule: the tensor with its node, or the array of a saved output."""
         t = unwatched(self.unpack, packed.value)
         if packed.raw is not None:
             return t.array
@@ -106,15 +106,15 @@ class saved_tensors_hooks(Setting, Inner):
         return fresh
 
 
-def apart(before: Any, now: Any) -> bool:
-    """Whether an array that was packed, None if it is no more, has come back in other memory."""
+def copied_memory(before: Any, now: Any) -> bool:
+    """Whether the unpacked array `now` lies in other memory than the packed one; `before` is None if that was freed."""
     return before is None or (isinstance(before, np.ndarray) and not np.may_share_memory(before, now))
 
 
 def packed_at_the_end(function: Callable) -> Callable:
-    """A decorator for functions that are one op in torch, and write to buffers: pack hooks run after these writes.
+    """A decorator for functions that are one op in torch and write to buffers: pack hooks run after these writes.
 
-    The hooks of a checkpoint end its second run as soon as all is packed that backward needs.
+    Without it, a checkpoint would miss the writes: its hooks stop the recomputation once all saved tensors are packed.
     """
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ def packed_at_the_end(function: Callable) -> Callable:
 
 
 class Unwatched(Setting):
-    """Inside it nobody watches and nothing is recorded: hooks run their own ops unseen."""
+    """Without a watcher and without grad mode: the ops of a hook are neither observed nor recorded."""
 
     changes = {"watch": None, "grad": False}
 
@@ -144,7 +144,7 @@ def unwatched(hook: Callable, value: Any) -> Any:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """saved tensors lie on the CPU: where they are anyway.
+    """Keeps saved tensors on the CPU; changes nothing, since all tensors are on the CPU.
 
     >>> x = rushlight.tensor([3.], requires_grad=True)
     >>> with rushlight.autograd.graph.save_on_cpu():
@@ -159,7 +159,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(Setting, Inner):
-    """RuntimeError(error_message) for `saved_tensors_hooks` inside it, and where it is entered inside one.
+    """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering this inside such hooks.
 
     >>> graph = rushlight.autograd.graph
     >>> try:
@@ -184,7 +184,7 @@ class disable_saved_tensors_hooks(Setting, Inner):
 
 
 def increment_version(tensor: Tensor) -> None:
-    """version <- version + 1: the tensor's memory was written to, by means that rushlight did not see.
+    """version <- version + 1: declares a write to the tensor's memory that rushlight did not see.
 
     >>> x = rushlight.zeros(2)
     >>> x.numpy()[0] = 1
@@ -195,10 +195,13 @@ def increment_version(tensor: Tensor) -> None:
     stamp(writes_of(tensor), None)
 
 
-# -- several gradients at once -------------------------------------------------------------------------------------------
+# -- hooks on several gradients --------------------------------------------------------------------
 
 class Gathering:
-    """Gradients of several tensors, until all are there that this run of backward computes."""
+    """Collects the gradients of several tensors in one backward, and calls the hook when all have arrived.
+
+    `nodes`: the nodes of the tensors. `first`: call the hook with the first gradient instead.
+    """
 
     def __init__(self, nodes: list[Node], hook: Callable, first: bool):
         self.nodes, self.hook, self.first, self.taken = nodes, hook, first, taken.get()
@@ -206,7 +209,7 @@ class Gathering:
         self.left, self.found = 0, {}  # type: ignore[var-annotated]
 
     def gathers(self, node: Node, g: Tensor, walk: Any) -> None:
-        """A gradient is there, the first or the last or one in between."""
+        """Called by the engine with the gradient `g` of `node`. `walk`: the running backward."""
         if self.taken is not None and self.taken is not taken.get():
             return
         if self.walk is not walk:
@@ -223,13 +226,13 @@ class Gathering:
 
 
 class Handles:
-    """Several hooks' handles as one."""
+    """The handles of several hooks as one handle."""
 
     def __init__(self, handles: list[Handle]):
         self.handles = handles
 
     def remove(self) -> None:
-        """Take the hooks away."""
+        """Unregister the hooks."""
         for handle in self.handles:
             handle.remove()
 
@@ -243,8 +246,8 @@ class Handles:
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> Handles:
     """Call `fn(gradients)` once backward has computed the gradients of all these tensors.
 
-    Those that a run of backward does not reach come as None and are not waited for. mode="any": `fn(gradient)` with the
-    first that is there. ValueError for another mode, RuntimeError for a tensor that does not require a gradient.
+    `gradients` has None for a tensor that this backward does not reach. mode="any": call `fn(gradient)` with the first
+    gradient. ValueError for another mode, RuntimeError for a tensor that does not require a gradient.
 
     >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
     >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs), "gradients"))
@@ -259,7 +262,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
 
 
 class GradientEdge(NamedTuple):
-    """(node, output_nr): a tensor's place in the graph, what made it (or accumulates its gradient), and which output it is.
+    """(node, output_nr): the node that made a tensor, or accumulates its gradient, and the number of the output.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> edge = rushlight.autograd.graph.get_gradient_edge(x)
@@ -273,12 +276,12 @@ class GradientEdge(NamedTuple):
 
     @property
     def key(self) -> Node:
-        """The node of this very output."""
+        """The node that receives this output's gradient: an `Output` if `node` has several outputs."""
         return self.ownership_token if self.ownership_token is not None else self.node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where a tensor stands in the graph. RuntimeError if it requires no gradient.
+    """The `GradientEdge` of a tensor. RuntimeError if the tensor does not require grad.
 
     >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1, requires_grad=True) * 2).node.name()
     'MulBackward0'
@@ -289,10 +292,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(*tensor.node.source(), tensor.node)
 
 
-# -- writes to what is saved ---------------------------------------------------------------------------------------------
+# -- writes to saved tensors -----------------------------------------------------------------------
 
 class allow_mutation_on_saved_tensors(Setting, Inner):
-    """Inside it, what nodes have saved is copied before somebody writes to it: backward sees what it was.
+    """Inside, a saved tensor is copied before a write to it: backward uses the values from before the write.
 
     >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():
     ...     a = rushlight.ones(2, requires_grad=True)
@@ -305,7 +308,8 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
     """
 
     def __init__(self) -> None:
-        self.users: dict[int, tuple[Tensor, list[Node]]] = {}      # by id of a memory's owner: the nodes that saved it
+        # id of a tensor that owns memory -> (the tensor, the nodes that have saved it or a view of it)
+        self.users: dict[int, tuple[Tensor, list[Node]]] = {}
 
     @property
     def changes(self) -> dict:  # type: ignore[override]
@@ -319,31 +323,31 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
         super().__exit__(*exc)
 
     def note(self, out: Any) -> None:
-        """Remember what the node of an op's result has saved."""
+        """Remember the tensors that the node of an op's output has saved."""
         for t in out if isinstance(out, (tuple, list)) else (out,):
             if isinstance(t, Tensor) and t.node is not None and not t.node.leaf:
                 node = t.node.source()[0]
                 for kept in (t, *tensors_in(node.saved or ())):
                     self.users.setdefault(id(kept.root), (kept.root, []))[1].append(node)
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        super().ran(op, args, out)
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        super().on_op(op, args, out)
         self.note(out)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        super().applied(node, args, out, saved)
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        super().on_function(node, args, out, saved)
         self.note(out)
 
-    def writing(self, tensor: Tensor) -> None:
-        super().writing(tensor)
-        writes_of(tensor)                         # made now, as its making would give it to the node again
+    def on_write_start(self, tensor: Tensor) -> None:
+        super().on_write_start(tensor)
+        writes_of(tensor)  # made now: the write would make the log and give it to the node again
         root, nodes = self.users.pop(id(tensor.root), (None, []))
         for node in dict.fromkeys(nodes):
             node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
-            node.writes = []                      # what it keeps now nobody writes to
+            node.writes = []  # the node now holds a copy, which no program writes to
 
     def copied(self, item: Any, root: Any) -> Any:
-        """What a node has saved, or a copy of it if its memory is the root's."""
+        """A saved value, or a copy of it if it shares the root's memory."""
         if isinstance(item, Tensor):
             with Unwatched():
                 return as_it_is(item) if item.root is root else item

@@ -1,7 +1,7 @@
-"""Nodes of the graph that backward walks: one for each recorded op, and one where each path ends.
+"""Nodes of the autograd graph: one for each recorded op, and `AccumulateGrad` (tensor.py) for each leaf.
 
-Each op of the table has its own subclass (`MulBackward0`), made with the table, which carries the rules:
-`arrays(g)` and `tensors(g)` return the gradients of the inputs in the two worlds.
+Each op of the table has its own subclass (`MulBackward0`), made when the table is built. The subclass carries the derivative
+rules: `arrays(g)` and `tensors(g)` return the gradients of the inputs, in the worlds of arrays and of tensors.
 """
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from rushlight.errors import ours, place
 
 
 class User:
-    """`code`: the user's function that last made a node, as a rule the one that makes the next: to compare it takes less
-    than to look at its file (all of remembering: 110 to 240 ns an op, where it was 216 to 250)."""
+    """`code`: the code object of the user's function that last made a node.
+
+    Most nodes are made by the same function as the node before, and comparing a code object is faster than looking up
+    whether its file belongs to the library.
+    """
 
     __slots__ = ("code",)
     code: CodeType | None
@@ -29,7 +32,7 @@ user.code = None
 
 
 def outside(f: FrameType | None) -> tuple | None:
-    """The innermost statement outside rushlight, from a frame on: what a node remembers of where it was made."""
+    """(code, lasti) of the innermost statement outside rushlight, from frame `f` outward; None without frames."""
     start = f
     while f is not None:
         code = f.f_code
@@ -41,16 +44,17 @@ def outside(f: FrameType | None) -> tuple | None:
 
 
 def remember(node: Node, f: FrameType) -> int:
-    """Let a node remember the statement outside rushlight; gives `at`."""
-    node.code, at = outside(f)  # type: ignore[misc]  # f is a frame
+    """Set `node.code` to the user's code object; returns the instruction's offset for `node.at`."""
+    node.code, at = outside(f)  # type: ignore[misc]  # f is a frame, so outside() is not None
     return at
 
 
 class Node:
-    """inputs' gradients = node(output's gradient): what an op that is recorded leaves in the graph, a tensor's `grad_fn`.
+    """inputs' gradients = node(output's gradient). A recorded op makes one node: the `grad_fn` of its output.
 
-    `edges`: the inputs' nodes (None: no gradient); `saved`: what the rules need; `seq`: when it was made;
-    `shape`: of the output; `code`, `at`: code object and instruction of the statement that made it.
+    `edges`: the nodes of the inputs, None for an input without gradient. `saved`: the values that the derivative rules need.
+    `seq`: the tick of the clock at which the node was made. `shape`: the output's shape. `code`, `at`: the code object and
+    the instruction's offset of the user's statement that made the node.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> node = (x * 2 + 1).grad_fn
@@ -60,38 +64,39 @@ class Node:
 
     __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "writes", "extra")
 
-    op: ClassVar[Any] = None                      # the entry of the table
-    first: ClassVar[int | None] = 0               # place of an array among what it saves; None if it saves facts alone
+    op: ClassVar[Any] = None  # the op's entry in the table
+    first: ClassVar[int | None] = 0  # index in `saved` of the first array; None if only settings are saved
     leaf: ClassVar[bool] = False
-    hooks: ClassVar[Any] = None                   # `with_hooks` gives a node a class in which this is a `Hooks`
+    hooks: ClassVar[Any] = None  # a `Hooks` in the classes that `with_hooks` makes
     edges: tuple
     saved: tuple | None
     seq: int
     shape: tuple | None
     code: CodeType | None
     at: int
-    writes: Any                                   # the `Writes` of the output's memory; empty slot before the first;
-                                                  # of several outputs that are saved [(name, Writes), ...]
-    extra: Any                                    # the `Hooks` of a node that has some
-    arrays: Callable                              # (node, ndarray) -> gradients of the inputs, ndarrays
-    tensors: Callable                             # (node, Tensor) -> gradients of the inputs, Tensors
+    # The `Writes` of the output's memory; the slot is empty before the first write. A node that saves several of its
+    # outputs has [(name of the saved value, Writes), ...].
+    writes: Any
+    extra: Any  # the `Hooks` of a node that has hooks
+    arrays: Callable  # (node, ndarray) -> gradients of the inputs, ndarrays
+    tensors: Callable  # (node, Tensor) -> gradients of the inputs, Tensors
 
     def name(self) -> str:
-        """The name of its class, as in torch: `MulBackward0`."""
+        """The name of the node's class, as in torch: `MulBackward0`."""
         return type(self).__name__
 
     @property
     def next_functions(self) -> tuple:
-        """((node, output number), ...) for each input; (None, 0) where no gradient goes."""
+        """(node, output number) for each input; (None, 0) for an input without gradient."""
         return tuple(edge.source() if edge is not None else (None, 0) for edge in self.edges)
 
     def source(self) -> tuple[Node, int]:
-        """The node that made this output, and the output's number."""
+        """(the node of the op, the number of the output that this node stands for)."""
         return self, 0
 
     @property
     def where(self) -> tuple[CodeType, int] | None:
-        """The statement that made it; None if nobody knows. Stands in two slots: a tuple takes 25 ns more."""
+        """(code, at) of the user's statement that made the node, None if unknown. Two slots avoid a tuple per op."""
         return None if self.code is None else (self.code, self.at)
 
     @where.setter
@@ -105,15 +110,15 @@ class Node:
 
     @property
     def metadata(self) -> dict:
-        """A place for users' notes about the node."""
+        """A dict for the user's own data about the node."""
         return hooks_of(self).metadata
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Run `hook(grad_inputs, grad_outputs)` after the node's rules; what it returns replaces `grad_inputs`."""
+        """Run `hook(grad_inputs, grad_outputs)` after the node's rules. A result replaces `grad_inputs`."""
         return hooks_of(self).add("after", hook)
 
     def register_prehook(self, hook: Callable) -> Handle:
-        """Run `hook(grad_outputs)` before the node's rules; what it returns replaces `grad_outputs`."""
+        """Run `hook(grad_outputs)` before the node's rules. A result replaces `grad_outputs`."""
         return hooks_of(self).add("before", hook)
 
     def __repr__(self) -> str:
@@ -121,7 +126,7 @@ class Node:
 
 
 class Output(Node):
-    """One output of a node that has several: hands what arrives to its place in the node's list."""
+    """One output of a node with several outputs: passes the gradient on as `Parts({number: gradient})`."""
 
     __slots__ = ("number",)
 
@@ -131,7 +136,7 @@ class Output(Node):
 
     @property
     def writes(self) -> None:  # type: ignore[override]
-        """Nobody asks: the node has saved the output, and looks."""
+        """Unused: the op's own node checks the outputs that it has saved (`share_writes`)."""
 
     @writes.setter
     def writes(self, writes: Any) -> None:
@@ -147,15 +152,18 @@ class Output(Node):
 
 
 def share_writes(node: Node, number: int, writes: Any) -> None:
-    """Let a node know where writes to one of its outputs are noted, if it has saved that."""
+    """Give a node the write log of its output `number`, if the node has saved that output."""
     name = node.op and node.op.keeps.get(number)
     if name:
         node.writes = [*getattr(node, "writes", ()), (name, writes)]
 
 
 class Start(Node):
-    """Where a function's input begins, for one who differentiates it: a leaf, which hands what arrives to what the input
-    was made from. `open`: until whoever differentiates has done so."""
+    """The node of an input of a function that a transform differentiates: a leaf inside the transform.
+
+    Passes the gradient on to `origin`, the node of the tensor that the input was made from. `open`: True until the transform
+    has taken its derivative.
+    """
 
     __slots__ = ("open",)
     leaf = True
@@ -165,7 +173,7 @@ class Start(Node):
         self.open = True
 
     def tensor(self) -> None:
-        """The leaf that accumulates: none."""
+        """None: no leaf accumulates here (AccumulateGrad.tensor returns its leaf)."""
 
     def arrays(self, g: Any) -> tuple:
         return (g,)
@@ -174,17 +182,17 @@ class Start(Node):
 
 
 class Parts(dict):
-    """Gradients of some outputs of one node, by number; adding two brings them together."""
+    """{output number: gradient} for some outputs of one node; the sum of two `Parts` has the outputs of both."""
 
-    shape, size = None, 0                         # as the node's: nothing to sum back
+    shape, size = None, 0  # shape None as the node's: broadcasting is not undone
 
     def __add__(self, other: Parts) -> Parts:
-        both = self.keys() & other.keys()         # two rules of the node have used the same saved output
+        both = self.keys() & other.keys()  # rules of two nodes have used the same saved output
         return Parts({**self, **other, **{i: self[i] + other[i] for i in both}})
 
 
 class Handle:
-    """hook = called no more after `remove()`: what registering a hook returns; usable as a context.
+    """The result of registering a hook: `remove()` unregisters the hook. Also a context manager.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> handle = x.register_hook(lambda g: 10 * g)
@@ -201,11 +209,11 @@ class Handle:
 
     @property
     def id(self) -> int:
-        """Its key in the dict of hooks."""
+        """The hook's key in the dict of hooks."""
         return self.key
 
     def remove(self) -> None:
-        """Take the hook away; again does nothing."""
+        """Unregister the hook. A second call does nothing."""
         self.hooks.pop(self.key, None)
 
     def __enter__(self) -> Handle:
@@ -215,7 +223,7 @@ class Handle:
         self.remove()
 
     def __getstate__(self) -> tuple:
-        return self.hooks, self.key, ()           # as torch's: the last are further dicts with the key
+        return self.hooks, self.key, ()  # torch's format; the tuple holds further dicts that have the key
 
     def __setstate__(self, state: tuple) -> None:
         self.hooks, self.key = {} if state[0] is None else state[0], state[1]
@@ -225,8 +233,11 @@ torch_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 
 
 class Packed:
-    """What a node has saved, in the form that `by`, a `saved_tensors_hooks`, gave it, with its node and its tangents;
-    `raw`: a weak reference to the array that it was."""
+    """A saved value after the pack hook of `by`, a `saved_tensors_hooks`.
+
+    `value`: the hook's result. `node`, `tangents`: those of the saved tensor. `raw`: a weak reference to the saved array,
+    for an output that was saved as an array.
+    """
 
     __slots__ = ("by", "value", "node", "tangents", "raw")
 
@@ -235,12 +246,12 @@ class Packed:
 
 
 def unpacked(item: Any) -> Any:
-    """What a node has saved, as it was before a hook packed it."""
+    """A saved value as the rules need it: unpacked if a hook has packed it."""
     return item.by.unpacked(item) if isinstance(item, Packed) else item
 
 
 class Hooks:
-    """The hooks of one node, in order: on its output (`tensor`), before its rules, after them."""
+    """The hooks of one node. Backward calls those on the output (`tensor`), then `before`, the rules, `after`."""
 
     __slots__ = ("tensor", "before", "after", "done", "retained", "dtype", "metadata", "count", "unpack", "dual")
 
@@ -248,30 +259,33 @@ class Hooks:
         self.tensor: dict[int, Callable] = {}
         self.before: dict[int, Callable] = {}
         self.after: dict[int, Callable] = {}
-        self.done: dict[int, Callable] = {}       # after a leaf's gradient has been accumulated
-        self.retained: Any = None                 # weak reference to the tensor that keeps its gradient
-        self.dtype: Any = None                    # of a tensor with hooks: rules may make float32 of bfloat16
+        self.done: dict[int, Callable] = {}  # called after a leaf's gradient has been accumulated
+        self.retained: Any = None  # weak reference to the tensor on which retain_grad() was called
+        self.dtype: Any = None  # the tensor's dtype: the rules may return float32 for bfloat16
         self.metadata: dict = {}
         self.count = 0
-        self.unpack: Callable | None = None       # of `saved_tensors_hooks`
-        self.dual: Callable | None = None         # of forward mode: (saved output, its number) -> it with its tangents
+        self.unpack: Callable | None = None  # saved_tensors_hooks: unpacks `node.saved` before the rules run
+        self.dual: Callable | None = None  # forward mode: (saved output, its number) -> the output with its tangents
 
     def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
-        alone = taken.get() is None or hasattr(hook, "gathers")            # that one asks itself
-        hooks[self.count] = hook if alone else partial(within, taken.get(), hook)
+        # A hook registered inside a transform runs in that transform's backward only. `Gathering` checks this itself.
+        unbound = taken.get() is None or hasattr(hook, "gathers")
+        hooks[self.count] = hook if unbound else partial(within, taken.get(), hook)
         return Handle(hooks, self.count)
 
 
 def within(derivative: Any, hook: Callable, *args: Any) -> Any:
-    """What a hook returns that was registered while a derivative was taken; None in the backward of others."""
+    """The hook's result in the backward of `derivative`, inside which it was registered; None in any other backward."""
     return hook(*args) if taken.get() is derivative else None
 
 
 def hooks_of(node: Node, dtype: Any = None) -> Hooks:
-    """The node's hooks, made at first use: the node changes its class, so that nodes without hooks pay nothing. `dtype`: of
-    the tensor whose gradient they are given."""
+    """The node's `Hooks`, made at first use. The node then changes its class, so that nodes without hooks cost nothing.
+
+    `dtype`: the dtype of the tensor whose gradient the hooks receive.
+    """
     if node.hooks is None:
         node.extra = Hooks()
         node.__class__ = with_hooks(type(node))
@@ -280,11 +294,11 @@ def hooks_of(node: Node, dtype: Any = None) -> Hooks:
     return node.hooks
 
 
-HOOKED: dict[type, type] = {}                     # one for each class of node
+HOOKED: dict[type, type] = {}  # class of a node -> the same class with hooks
 
 
 def with_hooks(cls: type) -> type:
-    """The same class, with hooks."""
+    """A subclass of `cls` of the same name whose `hooks` is the `Hooks` in the node's slot `extra`."""
     if cls not in HOOKED:
         HOOKED[cls] = type(cls.__name__, (cls,), {"__slots__": (), "hooks": property(lambda node: node.extra),
                                                   "__module__": cls.__module__})

@@ -8,7 +8,7 @@ from rushlight.profiler.tables import Averages as EventList
 
 
 class emit_nvtx(nullcontext):
-    """A context in which torch would mark ops for a profiler of GPUs: nothing is different."""
+    """A context that does nothing. In torch it marks ops for a profiler of GPUs."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False):
         super().__init__()

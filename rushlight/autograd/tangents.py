@@ -1,9 +1,9 @@
-"""From rules to tangents: the derivative of an op in the direction of its inputs' tangents.
+"""The forward-mode derivative of an op, J t, from its backward rules, g -> J' g.
 
-No table of its own. The gradient that a rule computes, g -> J' g, is linear in g, so its derivative by g, towards t, is
-J t (http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an op that works element by element is
-diagonal, and the rule itself gives J t; a view's tangent is the same view of the tangent; an op that is `linear` in an
-input, as its entry says, is its own derivative.
+J' g is linear in g, so the derivative of g -> J' g in the direction t is J t
+(http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an elementwise op is diagonal, so the rule
+with t in place of g gives J t; the tangent of a view is the same view of the tangent; an op that its entry declares `linear`
+in an input is its own derivative.
 """
 from __future__ import annotations
 
@@ -29,40 +29,43 @@ Given = Sequence[Tensor | None]
 
 @cache
 def places(op: Any) -> tuple[int | None, ...]:
-    """For each edge of the op's nodes the place of its input among the arguments; None for one without a rule."""
+    """For each edge of the op's nodes, the position of its input among the arguments; None for an input without a rule."""
     return tuple([op.inputs.index(name) if op.rules[name] else None for name in ruled_inputs(op)])
 
 
 @cache
 def linear_edges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The edges of inputs in each of which the op is linear, and of those in which it is linear together."""
-    alone = op.inputs if op.family is families.view else op.options.get("linear", "").split()
+    """(edges of the inputs in which the op is linear, each by itself; edges of the inputs in which it is jointly linear)."""
+    separately = op.inputs if op.family is families.view else op.options.get("linear", "").split()
     edges = ruled_inputs(op)
-    return tuple(map(edges.index, alone)), tuple(map(edges.index, op.options.get("jointly", "").split()))
+    return tuple(map(edges.index, separately)), tuple(map(edges.index, op.options.get("jointly", "").split()))
 
 
 def differentiated(op: Any, args: tuple) -> Sequence:
-    """The inputs that have an edge in the op's nodes, in that order."""
+    """The inputs that have an edge in the op's nodes, in the order of the edges."""
     if op.inputs == ("tensors",):
         return args[0] if op.rules["tensors"] else ()
     return [None if at is None else args[at] for at in places(op)]
 
 
 def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False) -> Sequence:
-    """The tangent of each output, None where it is constant. `linear`: it is transposed later, and must then be exact."""
+    """The tangent of each output; None for a constant output.
+
+    `record`: whether the tangents are recorded. `linear`: the tangents are transposed later, and must be exact for that.
+    """
     found: Sequence = [None] * len(outs)
-    alone, together = linear_edges(op)
+    separately, jointly = linear_edges(op)
     left = list(tangents)
-    if alone and op.inputs == ("tensors",):
+    if separately and op.inputs == ("tensors",):
         moved = tuple([zeros(x) if t is None else t for x, t in zip(args[0], tangents)])
         return as_list(TENSORS[op.name](moved, *args[1:]))
-    if together and any([left[i] is not None for i in together]):
+    if jointly and any([left[i] is not None for i in jointly]):
         given = list(args)
-        for i in together:
+        for i in jointly:
             at: Any = places(op)[i]
             given[at], left[i] = zeros(args[at]) if left[i] is None else left[i], None
-        found = [picked(op, given)] if linear and writes_over(op, args) else as_list(TENSORS[op.name](*given))
-    for i in alone:
+        found = [by_gather(op, given)] if linear and may_overwrite(op, args) else as_list(TENSORS[op.name](*given))
+    for i in separately:
         if (t := left[i]) is not None:
             left[i] = None
             found = added(found, linearly(op, args, places(op)[i], t))
@@ -73,18 +76,22 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
     return found
 
 
-def writes_over(op: Any, args: tuple) -> bool:
-    """Whether the op writes at places that an index names, maybe one of them twice: what is written last stays. Its rule
-    for backward gives each of the writers a gradient, as torch's does."""
+def may_overwrite(op: Any, args: tuple) -> bool:
+    """Whether the op writes at indices that may repeat, so that only the last write counts.
+
+    The op's backward rule gives every written value a gradient, as torch's does; so the rule is not the exact transpose.
+    """
     if op is write_at.op:
         *_, accumulate = args
         return not accumulate
     return op in (scatter.op, index_copy.op)
 
 
-def picked(op: Any, given: list) -> Tensor:
-    """The op as a choice among the elements of its inputs, whose rule for backward is exact: the op itself, run on the
-    elements' numbers, says which are chosen."""
+def by_gather(op: Any, given: list) -> Tensor:
+    """The op as a gather from its concatenated inputs, whose backward rule is exact.
+
+    The op itself, run on the positions of the elements, gives the index of the gather.
+    """
     numbers, flat, start = list(given), [], 0
     for i in linear_edges(op)[1]:
         at: Any = places(op)[i]
@@ -97,7 +104,8 @@ def picked(op: Any, given: list) -> Tensor:
 
 
 def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:
-    """The tangents of an op that is linear in the input at this place: the op of the tangent, without what is added."""
+    """The tangents of an op that is linear in the input at position `at`: the op on the tangent, with added terms
+    (a bias) left out."""
     given = list(args)
     for name in op.options.get("added", "").split():
         given[op.inputs.index(name)] = None
@@ -114,7 +122,7 @@ def added(found: Sequence, more: Sequence) -> list:
 
 
 def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of an op that works element by element: each rule with a tangent in place of the gradient."""
+    """The tangent of an elementwise op: the sum of its rules, each with the input's tangent in place of the gradient."""
     out, total = outs[0], None
     for i, t in enumerate(tangents):
         if t is not None:
@@ -125,7 +133,7 @@ def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of any op: the derivative of g -> J' g by g, towards the inputs' tangents."""
+    """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
     smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
@@ -145,22 +153,22 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def start(out: Tensor) -> Tensor:
-    """The gradient of an output, as a variable."""
+    """A zero gradient of an output, as a leaf by which the rule is differentiated."""
     g = zeros(out)
     g.node = Start(None, out.array.shape)
     return g
 
 
 def several(op: Any) -> bool:
-    """Whether the op's rules are given a list of gradients."""
+    """Whether the op has several outputs: its rules take a list of gradients."""
     return bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
 
 
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
-    """A node as the op's family makes it, outside any graph, with what the rules of these edges need."""
+    """A node of the op outside any graph, with the saved values that the rules of `edges` need."""
     node: Any = object.__new__(with_hooks(op.node))
     node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0].array.shape
-    node.extra.dual = lambda t, i: outs[i]        # rules that name an output see it as it is, with its history
+    node.extra.dual = lambda t, i: outs[i]  # rules that read an output get the output itself, with its node
     arrays = [x.array for x in outs]
     if op.family is families.reduction:
         shape, axes = args[0].array.shape, args[1]
@@ -179,11 +187,11 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def lying_as(t: Tensor, x: Tensor) -> Tensor:
-    """A tangent that lies in memory as x does: views of it mean the same places."""
+    """The tangent t with the strides of x, so that as_strided views of both mean the same elements."""
     return t if t.stride() == x.stride() else t._placed(x.stride())  # type: ignore[attr-defined]
 
 
 def fitted(t: Tensor, x: Tensor) -> Tensor:
-    """A tangent in x's dtype and shape."""
+    """The tangent t in x's dtype, expanded to x's shape."""
     t = t if t.array.dtype == x.array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
     return t if t.array.shape == x.array.shape else t.expand(x.array.shape)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""`Variable`, which tensors with gradients were called before they were all tensors."""
+"""`Variable`: the class of tensors with gradients in old versions of torch. Today every tensor is one."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ class VariableType(type):
         return isinstance(other, Tensor)
 
     def __call__(cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
-        """The tensor, on the same memory, as a leaf that requires a gradient or not."""
+        """A new leaf on the memory of `data`."""
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):
@@ -23,7 +23,7 @@ class VariableType(type):
 
 
 class Variable(metaclass=VariableType):
-    """A tensor. Older programs wrap their tensors in it; newer ones need not.
+    """A tensor. Older programs wrap tensors in `Variable(...)`; newer programs need not.
 
     >>> rushlight.autograd.Variable(rushlight.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)

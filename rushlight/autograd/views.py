@@ -1,7 +1,8 @@
-"""Views and in-place writes: who shares memory with whom, and what a write does to the graph.
+"""Views and in-place writes: which tensors share memory, and what a write does to the graph.
 
-A write into a tensor is `x = f(x)` for its node. A write through a view rewrites the base: its new node passes gradient
-outside the region to what the base was, and the region's to what was written; all views of the base are made again.
+A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base gets a new node,
+`CopySlices`. That node passes the gradient outside the written region to the base's old node, and the gradient of the region
+to the node of the written value. Then all views of the base get new nodes, by repeating the view ops on the base.
 """
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from rushlight.autograd.node import Node, hooks_of
 from rushlight.errors import explain, user_frame
 from rushlight.tensor import Tensor, from_array, writes_of
 
-views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # the slot itself: an empty one asks nobody else
-MAKING = Lock()                                   # threads that make a tensor's first views share one list
+views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # AttributeError for an empty slot, without __getattr__
+MAKING = Lock()  # held while a tensor's list of views is made or shortened
 
 
 def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None) -> None:
-    """Note that `view = replay(parent, *settings)` shares the parent's memory; `recorded`: whether grad mode is on."""
+    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad mode is on."""
     if view is parent:
         return
     root = parent if parent.viewing is None else parent.viewing[0]
@@ -34,12 +35,12 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, re
         views = first_views(root)
     views.append(ref(view))
     n = len(views)
-    if n > 16 and n & (n - 1) == 0:               # at powers of two: constant cost on average
+    if n > 16 and n & (n - 1) == 0:  # at powers of two: amortized constant cost
         forget_lost(views)
 
 
 def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
-    """Note of several views that each is `replay(parent, key)`, the parent no view of itself: 4,096 in half the time."""
+    """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
     root = parent if parent.viewing is None else parent.viewing[0]
     recorded = mode().grad
     for view, key in zip(made, keys):
@@ -55,17 +56,17 @@ def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys:
 
 
 def forget_lost(views: list) -> None:
-    """Leave the views out of a list that nobody holds any more."""
+    """Remove dead weak references from a list of views."""
     if MAKING.acquire(blocking=False):
         try:
-            n = len(views)                        # what other threads append stays behind these
+            n = len(views)  # other threads may append behind the first n
             views[:n] = [v for v in views[:n] if v() is not None]
         finally:
             MAKING.release()
 
 
 def first_views(root: Tensor) -> list:
-    """The list of the root's views, made by one thread only."""
+    """The list of the root's views; made under a lock, so that two threads get the same list."""
     with MAKING:
         try:
             return views_of(root)
@@ -75,36 +76,40 @@ def first_views(root: Tensor) -> list:
 
 
 def released(view: Tensor) -> Tensor:
-    """The tensor as nobody's view, where nobody else holds the memory: a result that was made in another shape."""
+    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its result."""
     view.viewing = None
     return view
 
 
 def detached(x: Tensor) -> Tensor:
-    """The same memory outside the graph; writes to either are noticed by both."""
+    """A tensor on x's memory, outside the graph. Both share the write log."""
     a = x.array
-    t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())     # a batch of vmap
+    # `detached` is a method of the batched arrays of vmap
+    t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())
     t.writes = writes_of(x)
     return t
 
 
 def leave(x: Tensor) -> None:
     """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
-    x.array, x.node = detached(x).array, None     # a batched tensor's samples leave theirs, too
+    x.array, x.node = detached(x).array, None  # the samples of a batched tensor leave the graph, too
     if views := [ref(view) for view in living_views(x) if view.node is not None]:
         writes = writes_of(x)
         writes.views, writes.__class__ = views, Left
 
 
 def opaque(view: Tensor, parent: Tensor) -> Tensor:
-    """`view` as one of the parent's memory that a user's Function handed out: only the Function's backward knows how the two
-    hang together, so that what is written into it has no place in the graph (`check_writable`)."""
+    """Mark `view` as a view of `parent` that a user's Function returned.
+
+    Only the Function's backward knows how the view depends on the base, so a recorded write into the view is an error
+    (`check_writable`).
+    """
     view.viewing = (parent.root, parent, None, (), False)
     return view
 
 
 class Region:
-    """A part of a tensor, as the views that lead from the base to it."""
+    """A part of a tensor, as the chain of view ops that lead from the base to that part."""
 
     __slots__ = ("path",)
 
@@ -119,21 +124,21 @@ class Region:
         self.path = tuple(reversed(path))
 
     def of(self, base: Tensor) -> Tensor:
-        """The region of `base`."""
+        """The region of `base`, as a view of `base`."""
         for replay, settings in self.path:
             base = replay(base, *settings)
         return base
 
 
 class CopySlices(Node):
-    """The base after a write through a view: edges lead to the base before, and to what was written."""
+    """The base's node after a write through a view. Edges: the base's node before the write, the written value's node."""
 
     __slots__ = ("region", "strides")
     region: Region
-    strides: tuple                                # the base's, in elements: some views depend on how it lies in memory
+    strides: tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
 
     def arrays(self, g: np.ndarray) -> tuple:
-        outside, inside = self.tensors(from_array(np.asarray(g)))         # rules may hand over NumPy's numbers
+        outside, inside = self.tensors(from_array(np.asarray(g)))  # g may be a NumPy scalar
         return outside.array, inside.array
 
     def tensors(self, g: Tensor) -> tuple:
@@ -142,43 +147,44 @@ class CopySlices(Node):
         inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
         m = mode()
-        real = m.watch is None or m.watch.snapshots or m.batch is not None     # a tracer's arrays stand in, strides are 0
-        if real and outside.stride() != self.strides:                          # a copy of samples of a vmap leaves no gaps
+        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have other strides.
+        has_strides = m.watch is None or m.watch.snapshots or m.batch is not None
+        if has_strides and outside.stride() != self.strides:
             outside = outside._placed(self.strides)  # type: ignore[attr-defined]
         self.region.of(outside).zero_()  # type: ignore[attr-defined]
         return outside, inside
 
 
 def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
-    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`; `op` is named in errors."""
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error messages."""
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
     if m.watch is not None:
-        m.watch.writing(x)
+        m.watch.on_write_start(x)
     if recorded:
         check_writable(x, op)
         if r.array.dtype != x.array.dtype:
             r = r.to(x.dtype)  # type: ignore[attr-defined]
         if x.viewing is None and r.node is not None and (r.node.leaf or r.array.shape != x.array.shape):
-            r = r.expand(x.array.shape)  # type: ignore[attr-defined]    # a node of its own: x is no leaf
+            r = r.expand(x.array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
         keep_old(x, r)
     write(x, r, op)
     if recorded:
         rebase(x, r)
     if m.watch is not None:
-        m.watch.wrote(x, r)
+        m.watch.on_write(x, r)
     return x
 
 
 def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
-    """The elements of r into x's memory; RuntimeError if x repeats some, or must not be written to."""
+    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x is read-only."""
     try:
         np.copyto(x.array, r.array, casting="unsafe")
     except TypeError as error:
         if not hasattr(error, "batch"):
             raise
-        error.batch.written(x, r)                 # inside vmap
+        error.batch.written(x, r)  # inside vmap
     except ValueError as error:
         if (once := without_repeats(x.array, r.array)) is not None:
             np.copyto(*once, casting="unsafe")
@@ -190,9 +196,12 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
 
 
 def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """A part of an expanded tensor that holds each of its places once, and what of r is to be written there. None where r
-    would write other numbers into each repeat, or the memory must not be written to."""
-    from rushlight.memory import address, owner  # seldom asked for: no part of the import
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to write there).
+
+    None if r has different elements for repeats of one element of `a`, if elements overlap otherwise (windows), or if the
+    memory is read-only.
+    """
+    from rushlight.memory import address, owner  # rare: kept out of the import of rushlight
     from rushlight.ops.kernels.strided import Memory
 
     repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
@@ -202,7 +211,7 @@ def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarra
         return None
     first = *(slice(1) if again else slice(None) for again in repeated), ...
     once = a[first]
-    reached = a.itemsize                          # windows share elements, and are not written
+    reached = a.itemsize  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
     for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
         if step < reached:
             return None
@@ -211,18 +220,18 @@ def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def wrote(x: Tensor) -> None:
-    """Note that x's memory has just been written to, and by which statement."""
+    """Add the write that has just happened to x's write log, with the user's statement."""
     f = user_frame(2) or frame(1)
     stamp(writes_of(x), (f.f_code, f.f_lasti))
 
 
 def expands(shape: tuple, to: tuple) -> bool:
-    """Whether a tensor of `shape` can be repeated to the shape `to`."""
+    """Whether `shape` can be broadcast to the shape `to`."""
     return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
 
 
 def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
-    """RuntimeError unless r can be written into x."""
+    """RuntimeError unless r's shape can be broadcast to x's shape."""
     if r.array.shape != x.array.shape and not expands(r.array.shape, x.array.shape):
         raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                                    f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
@@ -235,14 +244,14 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
-    """RuntimeError for a result of floats that is to be kept as integers, or of complex numbers as real ones."""
+    """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
     if r.array.dtype is not x.array.dtype and r.dtype.category > x.dtype.category:
         raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
 
 
 def check_writable(x: Tensor, op: str | None) -> None:
-    """RuntimeError for a write that the graph has no place for."""
+    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or by a Function."""
     root, view = x.root, x
     while view.viewing is not None:
         _, parent, replay, _, recorded = view.viewing
@@ -266,7 +275,7 @@ def of_a_function(op: str | None = None) -> RuntimeError:
 
 
 def keep_old(x: Tensor, r: Tensor) -> None:
-    """Where r's node has saved x itself, give it a copy: the rules need what x was, and no cycle may arise."""
+    """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids a reference cycle."""
     node = r.node
     if node is not None and node.saved and any(s is x for s in node.saved):
         old = as_it_is(x)
@@ -274,7 +283,7 @@ def keep_old(x: Tensor, r: Tensor) -> None:
 
 
 def as_it_is(x: Tensor) -> Tensor:
-    """A copy of x at the same place in the graph, for rules that need what x was before a write."""
+    """A copy of x with the same node, for rules that need x as it was before a write."""
     token = current.set(mode().but(grad=False))
     try:
         old = x.clone()  # type: ignore[attr-defined]
@@ -285,7 +294,7 @@ def as_it_is(x: Tensor) -> Tensor:
 
 
 def rebase(x: Tensor, r: Tensor) -> None:
-    """Give x (and, through it, its base and the base's views) the history of what was written."""
+    """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
     root = x.root
     if root is x:
         renewed(x, r.node)
@@ -305,8 +314,7 @@ def rebase(x: Tensor, r: Tensor) -> None:
 
 
 def renewed(x: Tensor, node: Node | None) -> None:
-    """Give x another history. Whoever asked for its gradient (`retain_grad`) gets that of what x is now; hooks stay with
-    what it was, as in torch."""
+    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
     old, x.node = x.node, node
     if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
             and hooks.retained is not None and hooks.retained() is x:
@@ -314,7 +322,7 @@ def renewed(x: Tensor, node: Node | None) -> None:
 
 
 def living_views(root: Tensor) -> list[Tensor]:
-    """The views of a tensor's memory that somebody still holds, in the order in which they were made."""
+    """The views of a tensor that have not been freed, in the order in which they were made."""
     try:
         found = [weak() for weak in list(views_of(root))]
     except AttributeError:
@@ -323,36 +331,35 @@ def living_views(root: Tensor) -> list[Tensor]:
 
 
 def insert_before(view: Tensor, parent: Tensor) -> None:
-    """Let a tensor on the way from the base to a view stand before the view among the base's views: writes renew them in
-    this order."""
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order of the list."""
     views = views_of(view.root)
     with MAKING:
         views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
 
 
 def become(x: Tensor, view: Callable, op: str) -> Tensor:
-    """Let x be what `view` makes of it, in the same memory, as `x.t_()` does. Returns x.
+    """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
 
-    If others view x's memory, or x another's, a tensor with x's old shape stays behind for them to start from.
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view ops can be repeated.
     """
     m, inner = mode(), x.node is not None and not x.node.leaf
     if m.grad and x.node is not None:
         check_writable(x, op)
-        writes_of(x)                              # known to x's node before x has another: it may have saved its output
+        writes_of(x)  # gives the write log to x's present node, which may have saved its output
     old, others = from_array(x.array), living_views(x)
     old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
     if x.viewing is not None:
         insert_before(x, old)
     watch = m.watch
     if watch is not None:
-        watch.moved(old, x)
-    token = current.set(m.but(grad=m.grad or inner))        # in no_grad too: its node has to have its shape
+        watch.on_move(old, x)
+    token = current.set(m.but(grad=m.grad or inner))  # in no_grad, too: the node must get the new shape
     try:
         made = view(old)
     finally:
         current.reset(token)
     if watch is not None:
-        watch.moved(x, made)
+        watch.on_move(x, made)
     viewed = x.viewing is not None or bool(others)
     for other in others:
         other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""`rushlight check`: which names of torch a program uses, and which of them exist here. Nothing is run."""
+"""`rushlight check`: the names of torch in a program, and whether rushlight has them. The program is not run."""
 from __future__ import annotations
 
 import ast
@@ -14,7 +14,7 @@ from rushlight.compat.run import NotAProgram, cells, check_readable, without_mag
 
 
 class Use(NamedTuple):
-    """A name of torch, 'torch.nn.Linear', where it stands, and the nearest that exists if it does not."""
+    """A use of a name of torch, 'torch.nn.Linear': its place, and the nearest existing name if rushlight lacks it."""
     name: str
     places: list[str]
     found: bool
@@ -24,11 +24,11 @@ class Use(NamedTuple):
 def check(path: str) -> list[Use]:
     """The names of torch and torchvision that a script or notebook uses, in order.
 
-    Methods of tensors are not told from others.
+    Methods of tensors are not checked.
     """
     check_readable(path)
     places: dict[str, list[str]] = {}
-    known: dict[str, str] = {}                    # what a name of the program stands for: F -> torch.nn.functional
+    known: dict[str, str] = {}  # name in the program -> name of torch: F -> torch.nn.functional
     for where, source in parts(path):
         try:
             tree = ast.parse(source, path)
@@ -40,7 +40,7 @@ def check(path: str) -> list[Use]:
 
 
 def parts(path: str) -> Iterator[tuple[str, str]]:
-    """(how to name a line of it, source) of the script, or of each cell of the notebook."""
+    """(prefix for line numbers, source) of the script, or of each cell of the notebook."""
     if path.endswith(".ipynb"):
         yield from ((f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1))
     else:
@@ -49,7 +49,7 @@ def parts(path: str) -> Iterator[tuple[str, str]]:
 
 def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
     """(dotted name, line) of each use: what is imported, and the longest chain of attributes from there."""
-    inner: set[int] = set()                       # ids of the parts of longer chains
+    inner: set[int] = set()  # ids of the nodes inside longer chains of attributes
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from imported(node, known)
@@ -58,9 +58,9 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
                 full = f"{node.module}.{alias.name}"
                 known[alias.asname or alias.name] = full
                 yield (node.module or "") if alias.name == "*" else full, node.lineno
-    for name in rebound(tree):                    # `for data in loader` after `from torch.utils import data`
+    for name in rebound(tree):  # `for data in loader` after `from torch.utils import data`
         known.pop(name, None)
-    for node in ast.walk(tree):                   # from the outside in: the longest chain comes first
+    for node in ast.walk(tree):  # breadth first: the longest chain comes first
         if isinstance(node, ast.Attribute) and id(node) not in inner:
             chain = chain_of(node, inner)
             if chain and chain[0] in known:
@@ -68,7 +68,7 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def rebound(tree: ast.AST) -> set[str]:
-    """Names that the program gives a meaning of its own: what they stand for where, nobody knows. Never torch itself."""
+    """The names that the program itself assigns, except `torch`: their meaning may change, so they are not checked."""
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return (stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}) - set(OURS)
 
@@ -86,7 +86,7 @@ def is_torch(module: str) -> bool:
 
 
 def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
-    """['torch', 'nn', 'Linear'] for torch.nn.Linear; empty where it begins with more than a name."""
+    """['torch', 'nn', 'Linear'] for torch.nn.Linear; [] if the chain does not begin with a name."""
     names: list[str] = []
     at: ast.expr = node
     while isinstance(at, ast.Attribute):
@@ -97,7 +97,7 @@ def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
 
 
 def look_up(name: str) -> tuple[bool, str | None]:
-    """Whether a dotted name exists, and if not the nearest that does."""
+    """(whether a dotted name exists, the nearest existing name if not)."""
     module, rest = home_of(*name.split("."))
     for i, part in enumerate(rest):
         if not has(module, part):
@@ -105,12 +105,12 @@ def look_up(name: str) -> tuple[bool, str | None]:
             return False, like and ".".join([*name.split(".")[:-len(rest) + i or None], like])
         module = getattr(module, part)
         if not isinstance(module, (ModuleType, type)):
-            break                                 # an attribute of a value: of a function's result, nobody knows
+            break  # an attribute of a value that is known at run time only
     return True, None
 
 
 def has(where: Any, name: str) -> bool:
-    """Whether it has the name; a module that needs a package that is not installed is there all the same."""
+    """Whether `where` has the name. True if loading it fails because an optional package is not installed."""
     try:
         getattr(where, name)
     except ImportError as error:
@@ -121,7 +121,7 @@ def has(where: Any, name: str) -> bool:
 
 
 def home_of(top: str, *parts: str) -> tuple[ModuleType, list[str]]:
-    """The innermost module of a path, and what is left of the path."""
+    """(the innermost module of a path, the rest of the path)."""
     path, rest = OURS[top], list(parts)
     while rest and exists(f"{path}.{rest[0]}"):
         path = f"{path}.{rest.pop(0)}"

@@ -19,15 +19,15 @@ from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
 
 OURS = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch"}
-# under which modules programs see them: print(type(x)) shows <class 'torch.Tensor'>
+# the module names that programs see: print(type(x)) shows <class 'torch.Tensor'>
 SHOWN = {rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",
          rushlight.Generator: "torch._C"}
-everything = DistributionFinder.Context()         # no package in particular
+everything = DistributionFinder.Context()  # for all packages
 HOMES = {cls: cls.__module__ for cls in SHOWN}
 
 
 class Torch(ModuleType):
-    """The module `torch`: rushlight's names, torch's version, and words for what is missing."""
+    """The module `torch`: rushlight's names, torch's version, and errors with a cure for missing names."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__config__":
@@ -41,8 +41,8 @@ class Torch(ModuleType):
         return sorted({*(name for name in dir(rushlight) if not name.startswith("__")), *vars(self)})
 
 
-class Same:                                       # no importlib.abc: to import it takes 4 ms
-    """A loader. Gives a module of rushlight under torch's name: one module, so that what is set in it is seen under both."""
+class Same:  # not derived from importlib.abc.Loader, whose import is slow
+    """A loader that returns rushlight's module under torch's name: the same module object, so both names share state."""
 
     def __init__(self, home: str, fullname: str):
         self.home, self.fullname = home, fullname
@@ -52,7 +52,7 @@ class Same:                                       # no importlib.abc: to import 
             return Torch("torch", rushlight.__doc__)
         parent, _, name = self.home.rpartition(".")
         self.module = importlib.import_module(self.home) if exists(self.home) else getattr(sys.modules[parent], name)
-        self.spec = getattr(self.module, "__spec__", None)          # the machinery writes its own over it
+        self.spec = getattr(self.module, "__spec__", None)  # the import system overwrites __spec__
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -66,8 +66,8 @@ class Same:                                       # no importlib.abc: to import 
 
 
 def shared_names(home: str, fullname: str, package: ModuleType) -> None:
-    """Parts of a package that share their name with a function of it (nn.parallel.data_parallel) are known under torch's
-    name from the start: where Python imports them it would put them in the function's place."""
+    """Register submodules that share their name with a function of the package (nn.parallel.data_parallel) under torch's
+    name at once: importing one later would replace the function."""
     for name, part in list(sys.modules.items()):
         parent, _, own = name.rpartition(".")
         if parent == home and part is not None and callable(getattr(package, own, None)):
@@ -75,7 +75,7 @@ def shared_names(home: str, fullname: str, package: ModuleType) -> None:
 
 
 def versions() -> ModuleType:
-    """The module `torch.version`: ours, but torch's number."""
+    """The module `torch.version`: rushlight's, with torch's version number."""
     made = ModuleType("torch.version")
     made.__dict__.update({**vars(importlib.import_module("rushlight.version")), "__name__": "torch.version",
                           "__version__": torch_version})
@@ -83,7 +83,7 @@ def versions() -> ModuleType:
 
 
 class Package(Distribution):
-    """What `importlib.metadata` tells of the package torch: its version, which libraries ask for."""
+    """The metadata of the package torch for `importlib.metadata`: libraries read its version."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: torch\nVersion: {torch_version}\n" if filename == "METADATA" else None
@@ -93,7 +93,7 @@ class Package(Distribution):
 
 
 class Finder:
-    """Finds torch's modules here, by the same name in rushlight."""
+    """A meta path finder: torch.x.y is rushlight.x.y."""
 
     def find_distributions(self, context: DistributionFinder.Context = everything) -> Iterator[Distribution]:
         if context.name == "torch":
@@ -112,25 +112,25 @@ class Finder:
 def exists(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):     # a parent is missing, or is a module without parts
+    except (ModuleNotFoundError, ValueError):  # a parent is missing, or is no package
         return False
 
 
 def has_part(home: str) -> bool:
-    """Whether it is a module in torch and a part of a module here: `import torch.backends.cudnn as cudnn`."""
+    """Whether the name is a module in torch and an attribute of a module here (torch.backends.cudnn)."""
     parent, _, name = home.rpartition(".")
     found = getattr(importlib.import_module(parent), name, None) if exists(parent) else None
     return found is not None and not isinstance(found, type) and not callable(found)
 
 
 def another_vision() -> bool:
-    """Whether there is a torchvision that does not belong to a real torch, such as a stand-in of the user's own."""
+    """Whether a torchvision is installed without a real torch: the user's own replacement."""
     vision, torch = real("torchvision"), real("torch")
     return vision is not None and (torch is None or folder(vision) != folder(torch))
 
 
 def real(name: str) -> ModuleSpec | None:
-    """An installed package of that name."""
+    """The spec of an installed package of that name, or None."""
     return PathFinder.find_spec(name)
 
 
@@ -147,10 +147,10 @@ def installed() -> bool:
 
 
 def install() -> None:
-    """Let `import torch` and `import torchvision` mean rushlight in this process, from now on.
+    """Make `import torch` and `import torchvision` import rushlight in this process, from now on.
 
-    Where a real torch is installed too, a line on stderr says that it is not the one that runs. RuntimeError if the
-    real one has been imported already: its tensors and ours do not mix.
+    If a real torch is installed, too, prints a line to stderr that rushlight runs instead. RuntimeError if the real torch
+    has been imported already: tensors of both do not mix.
     """
     if installed():
         return
@@ -164,7 +164,7 @@ def install() -> None:
         cls.__module__ = module
     torch_names.show(True)
     classes.listen()
-    importlib.import_module("torch")              # libraries such as einops look for it in sys.modules
+    importlib.import_module("torch")  # libraries such as einops look for torch in sys.modules
 
 
 def uninstall() -> None:

@@ -14,7 +14,7 @@ from rushlight.errors import PACKAGE
 
 
 class NotAProgram(Exception):
-    """Why there is nothing to run."""
+    """The target is no program; the message says why."""
 
 
 def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> None:
@@ -38,12 +38,12 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> Non
 
 
 def fail(error: BaseException) -> int:
-    """Print a program's error as Python does, without the frames that are not the program's; the exit status."""
+    """Print a program's error as Python does, without frames outside the program. Returns the exit status."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None and not_the_programs(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     if sys.excepthook is sys.__excepthook__:
-        traceback.print_exception(type(error), error, trace)     # which finds the lines of cells, too
+        traceback.print_exception(type(error), error, trace)  # finds the lines of notebook cells, too
     else:
         sys.excepthook(type(error), error, trace)
     return 1
@@ -63,7 +63,7 @@ def check_readable(path: str) -> None:
 
 def cells(path: str) -> list[str]:
     """The code cells of a notebook."""
-    import json  # scripts need neither this nor ast: 3 ms
+    import json  # loaded for notebooks only
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
         found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -82,7 +82,7 @@ def run_cells(path: str, sources: Sequence[str]) -> None:
 
 
 def without_magic(source: str) -> str:
-    """The cell without what only IPython understands: its lines stay as comments, so that line numbers fit."""
+    """The cell with IPython's magic lines turned into comments, so that line numbers stay."""
     if source.lstrip().startswith("%%"):
         return ""
     return "\n".join("# " + line if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n"))
@@ -100,6 +100,6 @@ def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
 
 
 def show(value: Any) -> None:
-    """What a notebook shows of the last expression; pictures have no text."""
+    """Print the value of a cell's last expression, as a notebook does; pictures print nothing."""
     if value is not None and type(value).__module__.partition(".")[0] not in ("matplotlib", "graphviz"):
         print(repr(value))

@@ -1,4 +1,5 @@
-"""`rushlight.compile(f)`: the same results from a program made of what `f` did, in one readable Python text."""
+"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program is readable Python text.
+"""
 from __future__ import annotations
 
 import sys
@@ -11,31 +12,31 @@ from typing import TYPE_CHECKING, Any
 from rushlight.errors import warn
 from rushlight.optional import has_numba
 
-if TYPE_CHECKING:                                 # read when first needed: the loops of large arrays do without
+if TYPE_CHECKING:  # loaded on first use: the loops for large arrays import this package, and need neither
     from rushlight.compile.function import CannotCompile, Compiled
     from rushlight.compile.report import Explanation
 
-RUNS = 8                                          # of `explain`: pieces of pieces take two more each
+EXPLAIN_RUNS = 8  # the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
 def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
             backend: Any = "numba", mode: str | None = None, options: dict | None = None, disable: bool = False) -> Any:
-    """f compiled: watched in its first runs, then run as fused loops and BLAS calls on planned memory.
+    """f compiled: the first calls are traced; later calls run fused loops and BLAS calls on planned memory.
 
     Works for whole training steps (forward, backward, update in place) and for functions without gradients, with
-    dropout and other random numbers (eager's, drawn anew), buffers, writes through views, clipping and schedules. A call
-    with other shapes, dtypes, Python values or reachable Python state is watched anew. Every step of a program is compared
-    with eager before the program is used. Statements that cannot be in a program (numbers read by `item()`, `if` or `print`)
-    stay Python, those between them are compiled in pieces; where that is not possible `f` runs as it is, with a warning
-    that names the line. `compiler.explain` names all such statements; with `fullgraph=True` they raise CannotCompile.
-    A module gives an `OptimizedModule` around it.
+    dropout and other random numbers (new ones in each call, the same as eager's), buffers, writes through views, clipping
+    and schedules. A call with other shapes, dtypes, Python values or reachable Python state is traced again. Every step of a
+    program is compared with eager before the program is used. A statement that cannot be in a program (it reads numbers by
+    `item()`, `if` or `print`) is a graph break: the statement stays Python, and the statements between graph breaks are
+    compiled. If that is impossible, `f` runs eagerly, with a warning that names the line. `compiler.explain` names all graph
+    breaks; with `fullgraph=True` they raise CannotCompile. For a module, the result is an `OptimizedModule` around it.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options`: passes can be switched off one by one, {"extend": False}, "narrow", "decompose", "tables", "products",
-    "simplify", "fuse", "threads"; "show": a function given the program before and after each pass, as text: {"show": print}.
-    Others, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode
-    that torch does not have, or one beside options.
+    `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables", "products", "simplify", "fuse",
+    "threads"; {"show": print} calls print with the program's text before and after each pass. Other options, torch's `mode`
+    and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that torch does not
+    have, or for a mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
@@ -66,13 +67,13 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
 
 
 def unwrapped(f: Any) -> Any:
-    """The module that a compiled module was made of; anything else itself."""
+    """The original module of a compiled module; any other `f` unchanged."""
     from rushlight.compile.module import OptimizedModule
     return f._orig_mod if isinstance(f, OptimizedModule) else f
 
 
 def programs(f: Any) -> list[Any]:
-    """The programs that a compiled function has made so far, oldest first.
+    """The programs of a compiled function, oldest first.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
@@ -84,7 +85,7 @@ def programs(f: Any) -> list[Any]:
 
 
 def compiled_of(f: Any) -> Compiled:
-    """What runs when a compiled function or module is called."""
+    """The `Compiled` of a compiled function or module. TypeError for other values."""
     from rushlight.compile.function import Compiled
     from rushlight.compile.module import OptimizedModule
     f = f.__dict__["compiled"] if isinstance(f, OptimizedModule) else f
@@ -94,7 +95,7 @@ def compiled_of(f: Any) -> Compiled:
 
 
 def source(f: Any) -> str:
-    """The text of the newest program of a compiled function. RuntimeError while there is none, saying why.
+    """The text of the newest program of a compiled function. RuntimeError with the reason if there is no program.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
@@ -110,9 +111,9 @@ def source(f: Any) -> str:
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
-    """What becomes of f with these arguments: its program, or each statement that stands in the way of one, and why.
+    """Compile f for these arguments and report the result: programs, and each graph break with its reason.
 
-    f really runs, up to eight times, as it would before it is compiled.
+    Calls f up to eight times, with all side effects.
 
     >>> print(rushlight.compiler.explain(lambda x: x + 1, rushlight.ones(2)))
     compiled: 1 ops became 1 statements, no graph breaks
@@ -124,7 +125,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     breaks: dict[Any, None] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(RUNS):
+        for _ in range(EXPLAIN_RUNS):
             watched(*args, **kwargs)
             breaks.update(dict.fromkeys(b for part in watched.whole() for b in part.breaks))
             if all(part.programs or part.given_up for part in watched.parts()):
@@ -135,7 +136,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
 
 
 class CallableModule(ModuleType):
-    """`rushlight.compile(f)` and `rushlight.compile.source(f)`: the package is the function, too."""
+    """A module that can be called: `rushlight.compile(f)` and `rushlight.compile.source(f)` both work."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return compile(*args, **kwargs)

@@ -1,8 +1,8 @@
-"""Functions and all that they use as one text that imports nothing of rushlight.
+"""Copy definitions, with all definitions that they use, into one text that imports nothing of rushlight.
 
-What a top-level statement of a module needs is found in its syntax tree: names that no function around them binds. A name
-that the module imports from another one of ours is looked for there; names that two modules use for different things
-are told apart in the text.
+The names that a top-level statement uses are found in its syntax tree: names that are not bound inside it. A name that a
+module imports from another module of rushlight is looked up there. If two modules use one name for different things, one of
+them is renamed in the text.
 """
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from types import ModuleType
 from typing import Any
 
 PACKAGE = "rushlight"
-Key = tuple[str, str]                             # module, name
+Key = tuple[str, str]  # (module, name)
+# Importing any of these imports the whole library: a text must not need them.
 LIBRARY = ("rushlight.tensor", "rushlight.ops.table", "rushlight.ops.worlds", "rushlight.autograd",
-           "rushlight.dtypes")                    # with one of these comes all the rest
+           "rushlight.dtypes")
 
 
 class CannotBundle(NotImplementedError):
-    """A function uses what a text of its own cannot hold."""
+    """A definition uses something that cannot be copied as text."""
 
 
 class Source:
-    """A module's text, and which of its top-level statements binds each name."""
+    """A module's text. `statements`: name -> the top-level statements that bind it."""
 
     def __init__(self, module: str):
         self.module = module
@@ -45,20 +46,20 @@ class Source:
                     self.statements.setdefault(name, []).append(statement)
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Where a node stands in the text; lines are ASCII, or nearly so: offsets are in bytes."""
+        """(start, end) of a node in the text, in characters. The syntax tree counts columns in bytes."""
         def offset(line: int, column: int) -> int:
             return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
         return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
 
     def exact(self, node: Any) -> tuple[int, int]:
-        """`span` of a name; inside an f-string Python 3.11 does not know it."""
+        """`span` of a name. CannotBundle for a name inside an f-string, where Python 3.11 gives wrong columns."""
         start, end = self.span(node)
         if self.text[start:end].replace("\n", "") != ast.unparse(node) and not isinstance(node, ast.ImportFrom):
             raise CannotBundle(f"{self.module}:{node.lineno} has {ast.unparse(node)} in a text")
         return start, end
 
     def annotations(self, statement: ast.AST) -> Iterator[tuple[int, int]]:
-        """Where types of parameters and results stand; those of a class' fields stay."""
+        """The spans of the annotations of parameters and results, to be removed. Annotations of class fields stay."""
         for node in ast.walk(statement):
             if isinstance(node, ast.arg) and node.annotation is not None:
                 yield self.span(node)[0] + len(node.arg), self.span(node)[1]
@@ -67,7 +68,7 @@ class Source:
                 yield self.text.rindex(" ->", 0, start), end
 
     def details(self, statement: ast.AST) -> Iterator[tuple[int, int]]:
-        """Where docstrings go on after their first paragraph."""
+        """The spans of docstrings after their first paragraph, to be removed."""
         for node in ast.walk(statement):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
                 start, end = self.span(node.body[0])
@@ -76,7 +77,7 @@ class Source:
                     yield gap, end - len('"""')
 
     def whole(self, statement: ast.stmt) -> tuple[int, int]:
-        """The lines of a statement, from its decorators and the comments above it."""
+        """The span of a statement's lines, with its decorators and the comments above it."""
         first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
         while first > 1 and self.lines[first - 2].startswith("#"):
             first -= 1
@@ -93,7 +94,7 @@ def is_for_types(statement: ast.stmt) -> bool:
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement gives a meaning to, in the scope in which it stands."""
+    """The names that a statement binds in its scope."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
         return
@@ -107,7 +108,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and what is in it, but for the insides of functions and classes."""
+    """The node and its descendants, without the bodies of functions and classes."""
     todo = [node]
     for n in todo:
         yield n
@@ -116,9 +117,9 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
-    """The nodes that stand for something outside: names, attributes of names, imports inside functions.
+    """The nodes that refer to something outside: names, attributes of names, imports inside functions.
 
-    Annotations are left out: nobody evaluates them.
+    Annotations are left out, since they are not evaluated.
     """
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
         a = node.args
@@ -135,11 +136,11 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
             yield from free(outer, bound)
         own = frozenset(name for s in node.body for name in bound_by(s))
         for s in node.body:
-            if isinstance(s, ast.FunctionDef):    # its body does not see the names of the class
+            if isinstance(s, ast.FunctionDef):  # the body of a method does not see the names of the class
                 yield from (n for d in s.decorator_list for n in free(d, bound | own))
                 s = ast.FunctionDef(**{**dict(ast.iter_fields(s)), "decorator_list": []})
                 yield from free(s, bound)
-            elif isinstance(s, ast.Assign):       # f = decorated(f): the right one is the module's
+            elif isinstance(s, ast.Assign):  # f = decorated(f): the f on the right may be the module's
                 yield from free(s.value, bound | own - set(bound_by(s)))
             else:
                 yield from free(s, bound | own)
@@ -161,25 +162,25 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
 
 
 def bound_by_any(statement: ast.stmt) -> Iterator[str]:
-    """As `bound_by`, with the variables of comprehensions."""
+    """`bound_by`, and the variables of comprehensions."""
     yield from bound_by(statement)
 
 
 class Bundle:
-    """`need(module, name)` puts a definition, and first what it uses, into the text; gives its name there.
+    """`need(module, name)` writes a definition, after those that it uses, into the text; returns its name there.
 
-    `instead`: definitions that others stand in for; `reserved`: names that are taken.
+    `instead`: (module, name) -> the definition that replaces it. `reserved`: names that are taken.
     """
 
     def __init__(self, instead: Mapping[Key, Key], reserved: Iterable[str] = ()):
         self.instead = instead
         self.imports: dict[str, None] = {}
-        self.owner: dict[str, Any] = dict.fromkeys(reserved, "reserved")    # who has a name in the text
+        self.owner: dict[str, Any] = dict.fromkeys(reserved, "reserved")  # name in the text -> the key that has it
         self.names: dict[Key, str] = {}
         self.texts: list[str] = []
-        self.written: set[int] = set()            # statements that are in the text
-        self.path: list[str] = []                 # the statements that are being written, each for the one before
-        self.tree: ast.AST = ast.Pass()           # the one that is being written
+        self.written: set[int] = set()  # ids of the statements in the text
+        self.path: list[str] = []  # the statements being written, each needed by the one before
+        self.tree: ast.AST = ast.Pass()  # the statement being written
 
     def need(self, module: str, name: str) -> str:
         """The name in the text of what `module` calls `name`."""
@@ -205,14 +206,14 @@ class Bundle:
         return self.names[key]
 
     def claim(self, name: str, key: Any) -> str:
-        """A name that nothing else has."""
+        """A free name in the text for `key`: `name`, or `name` with a number."""
         wanted, number = name, 2
         while self.owner.setdefault(wanted, key) != key:
             wanted, number = f"{name}_{number}", number + 1
         return wanted
 
     def imported(self, module: str, statement: Any, name: str) -> str:
-        """What an import gives: a definition in another module of ours, or the same import in the text."""
+        """The name of an imported object: copies a definition of rushlight, repeats an import of another library."""
         alias = next(a for a in statement.names if name in (a.asname, a.name, a.name.partition(".")[0]))
         if isinstance(statement, ast.Import):
             line = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
@@ -230,7 +231,7 @@ class Bundle:
         return given
 
     def write(self, module: str, statement: ast.stmt) -> None:
-        """The statement's text, after what it uses."""
+        """Write a statement, after the definitions that it uses."""
         if id(statement) in self.written:
             return
         self.written.add(id(statement))
@@ -243,8 +244,10 @@ class Bundle:
         self.path.pop()
 
     def replaced(self, module: str, tree: ast.AST, start: int, end: int) -> str:
-        """A part of a module's text in the names of this one, without the types of parameters, and with the first paragraph
-        of docstrings: what runs elsewhere says what it does, and the library why."""
+        """A part of a module's text with names replaced by their names in this text.
+
+        Annotations of parameters are removed, and docstrings are cut to their first paragraph.
+        """
         here, around = source(module), self.tree
         changes = [(*where, "") for where in (*here.annotations(tree), *here.details(tree))]
         self.tree = tree
@@ -252,11 +255,11 @@ class Bundle:
             changed = self.meaning(module, node)
             if changed is not None:
                 changes.append((*here.exact(node), changed))
-        self.tree = around                        # of who asked for this one
+        self.tree = around  # the statement that needs this one
         return rewritten(here.text, start, end, changes)
 
     def meaning(self, module: str, node: Any) -> str | None:
-        """What to write in place of a node; None to leave it."""
+        """The text to write in place of a node; None to leave the node as it is."""
         if isinstance(node, ast.ImportFrom):
             return self.late_import(module, node)
         name = node.value.id if isinstance(node, ast.Attribute) else node.id
@@ -276,7 +279,7 @@ class Bundle:
         return f"{given}.{node.attr}" if isinstance(node, ast.Attribute) else given
 
     def late_import(self, module: str, node: ast.ImportFrom) -> str | None:
-        """An import inside a function: of ours, the names are there already."""
+        """The text in place of an import inside a function: copies definitions of rushlight; None for other imports."""
         home = absolute(node, module)
         if home.partition(".")[0] != PACKAGE:
             return None
@@ -294,20 +297,22 @@ class Bundle:
         return "; ".join(lines)
 
     def outside(self, module: str, name: str) -> str:
-        """A definition that has another name here than in its module, as the statement that is being written can ask for it:
-        a function in it may have a variable of the same name."""
+        """The expression for a definition inside the statement being written.
+
+        Uses `globals()[name]` if a function in the statement has a local variable of that name.
+        """
         given = self.need(module, name)
         taken = {getattr(n, "name", getattr(n, "arg", getattr(n, "id", None))) for n in ast.walk(self.tree)
                  if isinstance(n, (ast.FunctionDef, ast.arg)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return f"globals()[{given!r}]" if given in taken else given
 
     def element(self, module: str, name: str) -> str | None:
-        """A name that loops find as a global."""
+        """A global name of loops; `standalone.Module` overrides this."""
         raise CannotBundle(f"{module} uses {name}, which it does not define")
 
 
 def absolute(node: ast.ImportFrom, module: str) -> str:
-    """The module that an import names, of `module` or of its package."""
+    """The absolute name of the module that an import in `module` names."""
     if not node.level:
         return node.module or ""
     path = getattr(importlib.import_module(module), "__path__", None)
@@ -317,7 +322,7 @@ def absolute(node: ast.ImportFrom, module: str) -> str:
 
 
 def submodule(module: str, statement: ast.stmt, name: str) -> str | None:
-    """The module of ours that a name stands for."""
+    """The name of the rushlight module that an imported name refers to, or None."""
     if not isinstance(statement, ast.ImportFrom):
         return None
     found = getattr(importlib.import_module(module), name, None)
@@ -329,12 +334,12 @@ def submodule(module: str, statement: ast.stmt, name: str) -> str | None:
 def is_module(path: str) -> bool:
     try:
         return find_spec(path) is not None
-    except ModuleNotFoundError:                   # its parent is no package
+    except ModuleNotFoundError:  # its parent is no package
         return False
 
 
 def rewritten(text: str, start: int, end: int, changes: list[tuple[int, int, str]]) -> str:
-    """A part of a text with other words in some places."""
+    """`text[start:end]` with the spans (first, last) replaced by the given words."""
     for first, last, word in sorted(changes, reverse=True):
         text, end = text[:first] + word + text[last:], end + len(word) - (last - first)
     return text[start:end]

@@ -1,4 +1,4 @@
-"""Loops compiled once: equal text is the same function, in this process and, through files, in the next one."""
+"""The cache of compiled loops: loops of equal text are compiled once, and shared by later processes through files."""
 from __future__ import annotations
 
 import hashlib
@@ -23,9 +23,9 @@ from rushlight.compile.intrinsics import EXACT, FLAGS, backend
 from rushlight.optional import has_numba
 from rushlight.version import __version__
 
-MOST_LOOPS, MOST_FILES = 2048, 1024
-LONG = 2.0                                        # seconds of compiling after which people want to know
-PRIVATE = ("_cache_file", "_impl", "_index_key")  # what Numba's caches have
+MAX_LOOPS, MAX_FILES = 2048, 1024
+NOTICE_SECONDS = 2.0  # of compiling in this process, after which a notice is logged
+PRIVATE = ("_cache_file", "_impl", "_index_key")  # attributes of Numba's caches that this module relies on
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
@@ -37,18 +37,19 @@ FILE = '''from rushlight.compile.cache import {how}
 
 
 def loop(function: FunctionType) -> Callable:
-    """The decorator of fused loops: the function compiled, or the one compiled earlier from the same text."""
+    """The decorator of fused loops: compiles the function, unless a function of the same text was compiled before."""
     return compiled(text_of(function))
 
 
 def text_of(function: FunctionType) -> str:
-    """The function's text, under the name that all loops have; `inspect.getsource` reads all of it word by word."""
-    lines = linecache.getlines(function.__code__.co_filename)[function.__code__.co_firstlineno:]        # after the decorator
+    """The function's text, renamed to `kernel`. Faster than `inspect.getsource`, which tokenizes the text."""
+    # co_firstlineno counts from 1 and is the decorator's line, so the slice begins at the `def`
+    lines = linecache.getlines(function.__code__.co_filename)[function.__code__.co_firstlineno:]
     return "".join(["def kernel" + lines[0][lines[0].index("("):], *takewhile(lambda line: line.startswith(" "), lines[1:])])
 
 
 def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
-    """The decorator of a function that calls loops: as machine code, so that there is no Python between them."""
+    """The decorator of a function that calls loops: compiles it, so that the calls do not go through Python."""
     def decorate(function: FunctionType) -> Callable:
         names = {name: f for name, f in function.__globals__.items() if any([f is loop for loop in loops])}
         return calling(text_of(function), **names)
@@ -56,7 +57,7 @@ def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
 
 
 def calling(text: str, **loops: Any) -> Callable:
-    """The function `kernel` with this text as machine code, which calls loops by these names."""
+    """Compile the function `kernel` of this text, which calls loops by these names."""
     for name, loop in loops.items():
         bring(loop)
         text = re.sub(rf"\b{name}\(", f"loop_{loop.text_key}(", text)
@@ -64,35 +65,35 @@ def calling(text: str, **loops: Any) -> Callable:
 
 
 def bring(loop: Any) -> None:
-    """Load what the cache folder has of a loop before a function that calls it, whose machine code knows it by its name."""
-    cache = loop._cache                           # without files, it has none of these names
+    """Load the cached machine code of a loop, before a function that calls the loop by its symbol is loaded."""
+    cache = loop._cache  # loops compiled in memory have no _cache_file
     index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
     if index is not None:
         target = loop.targetctx.codegen()
-        with suppress(EOFError, PickleError):     # an index that is no longer whole: see load_overload
+        with suppress(EOFError, PickleError):  # a damaged index: see load_overload
             for key in index():
                 if key == cache._index_key(key[0], target):
                     loop.compile(key[0])
 
 
 def compiled(text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
-    """The function `kernel` with this text as machine code, compiled at its first call unless that was done earlier.
+    """The function `kernel` of this text, compiled at its first call unless machine code is in the cache.
 
-    `exact`: every operation rounds as NumPy's does, to the last bit; else a product and a sum may round once.
-    `callees`: loops that it calls, by the names that the text has for them.
+    `exact`: every operation rounds as NumPy's; else a product and a sum may be fused, with one rounding.
+    `callees`: name in the text -> the loop that it calls.
     """
     key = key_of(text, exact)
     with lock:
         found = LOOPS.get(key)
         if found is None:
-            if len(LOOPS) >= MOST_LOOPS:
+            if len(LOOPS) >= MAX_LOOPS:
                 LOOPS.clear()
             found = LOOPS[key] = known_by(key, from_file(text, key, exact, callees) or in_memory(text, key, exact, callees))
     return found
 
 
 def known_by(key: str, loop: Any) -> Callable:
-    """The loop, which knows its key."""
+    """Set `loop.text_key`; returns the loop."""
     loop.text_key = key
     return loop
 
@@ -102,7 +103,7 @@ def key_of(text: str, exact: bool) -> str:
 
 
 def price(text: str, exact: bool = False) -> float:
-    """How many seconds the first call of a loop takes: to import Numba, and to compile or to read what was compiled."""
+    """Estimated seconds of a loop's first call: importing Numba, and compiling or reading machine code."""
     start = 0.0 if "numba" in sys.modules else 0.4
     place = folder()
     known = place is not None and any(place.glob(f"__pycache__/rushlight_loop_{key_of(text, exact)}*.nbi"))
@@ -111,7 +112,7 @@ def price(text: str, exact: bool = False) -> float:
 
 @cache
 def versions() -> tuple[str, ...]:
-    """What makes old machine code wrong: another Numba, another Python, other scalar functions."""
+    """What machine code depends on besides the loop's text: the versions of Numba and Python, scalar functions."""
     own = Path(__file__).parent
     sources = [(own / name).read_text() for name in ("scalars.py", "minimax.py", "intrinsics.py", "vectors.py", "tiles.py")]
     return (metadata.version("numba") if has_numba() else "no Numba", sys.version, __version__, *sources)
@@ -119,7 +120,7 @@ def versions() -> tuple[str, ...]:
 
 @cache
 def scope() -> dict[str, Any]:
-    """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, and how sums are added up."""
+    """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, instructions for sums."""
     import numpy as np
 
     from rushlight.compile.scalars import bfloats, world
@@ -134,31 +135,33 @@ def scope() -> dict[str, Any]:
     names |= world("float32")
     names |= {f"{name}64": f for name, f in world("float64").items()}
     names |= functions() | tiles()
-    del names["abs"]                              # Python's own serves all types
+    del names["abs"]  # Python's own abs works for all types
     return names
 
 
 def cached(function: FunctionType) -> Callable:
-    """The decorator in the files: machine code is kept beside them."""
+    """The decorator in the cache folder's files: Numba stores machine code beside the file."""
     return kept(function, FLAGS)
 
 
 def exact(function: FunctionType) -> Callable:
-    """The decorator in the files of loops that round as NumPy does."""
+    """`cached` for loops that round exactly as NumPy does."""
     return kept(function, EXACT)
 
 
 def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
-    """The function, which Numba compiles unless it finds the machine code of an earlier process.
+    """The function, compiled by Numba unless an earlier process has stored machine code.
 
-    To read that it would first load all it needs to compile: 0.7 s of the 1.2 that a compiled step took to begin. So that is
-    put off until something has to be compiled, as are the functions that loops call.
+    To read machine code, Numba would first load everything that it needs to compile, which takes most of the time. Here that
+    is deferred until something must be compiled; so are the functions that loops call.
     """
     from rushlight.interrupts import numba
-    if function.__name__ != "kernel":             # a part of a loop, whose machine code holds it: kept by itself, it could
-        return once(numba.njit(**flags)(function))         # know a loop by a name that is no more
+    # A helper inside a loop's file is part of the loop's machine code. Cached by itself, it could refer to a loop's symbol
+    # that no longer exists.
+    if function.__name__ != "kernel":
+        return once(numba.njit(**flags)(function))
     made = once(numba.njit(cache=True, **flags)(function))
-    cache = made._cache                           # of no public name; where it has changed, Numba's own way is taken
+    cache = made._cache  # private: if another Numba lacks the attributes, use Numba's own caching
     if not all([hasattr(cache, name) for name in PRIVATE]):
         function.__globals__.update(scope())
         return made
@@ -171,7 +174,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
                 found = cache._impl.rebuild(target, data)
                 by_name(found.library)
                 return found
-        except Exception:                         # files that are no longer whole, as after a power cut
+        except Exception:  # damaged files, as after a power cut
             with suppress(OSError):
                 cache._cache_file.flush()
         function.__globals__.update(scope())
@@ -181,7 +184,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
 
     def save_overload(signature: Any, found: Any) -> None:
         wait.ends()
-        with suppress(OSError):                   # the disk is full
+        with suppress(OSError):  # the disk is full
             save(signature, found)
         by_name(found.library)
     save = cache.save_overload
@@ -190,7 +193,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
 
 
 def once(function: Any) -> Any:
-    """Numba's function, which those that call it have compiled once, not anew for each constant that they give it."""
+    """Make callers compile a function once for each type, and not again for each literal argument."""
     from numba.core.types import unliteral
     template = function.get_call_template
     function.get_call_template = lambda args, kws: template(
@@ -199,8 +202,7 @@ def once(function: Any) -> Any:
 
 
 class Wait:
-    """How long this process has compiled for the cache folder. Once that is LONG it is told, once, what the wait is for, by
-    the logger "rushlight": those of a small ResNet take 9 s, and 0.6 s from a full folder.
+    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the wait, once.
     """
 
     def __init__(self) -> None:
@@ -208,7 +210,7 @@ class Wait:
 
     def begins(self) -> None:
         self.since = perf_counter()
-        if self.spent > LONG and not self.told:
+        if self.spent > NOTICE_SECONDS and not self.told:
             from logging import getLogger
             self.told = True
             getLogger("rushlight").warning(
@@ -223,7 +225,7 @@ wait = Wait()
 
 
 def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
-    """Whether all loops are there that a function calls, under the names by which its machine code knows them."""
+    """Whether all loops that a function's machine code calls are loaded, under the symbols that it uses."""
     from llvmlite.binding import parse_bitcode
     engine = getattr(target.codegen(), "_engine", None)
     return engine is not None and kind == "object" and all([
@@ -232,8 +234,7 @@ def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
 
 
 def by_name(library: Any) -> None:
-    """Let functions that call this loop find it by its name instead of holding copies of it: these took a tenth of the time
-    of a first step, and its parsed code 0.4 MB."""
+    """Make functions that call this loop link to its symbol, instead of containing a copy of its code."""
     if hasattr(library, "_get_module_for_linking"):
         library._shared_module = None
         library.__class__ = known_by_name(library.__class__)
@@ -246,7 +247,7 @@ def known_by_name(own: type) -> type:
 
 
 def folder() -> Path | None:
-    """Where compiled loops are kept: RUSHLIGHT_CACHE, or the user's cache folder; None if it cannot be written."""
+    """The folder of compiled loops, in RUSHLIGHT_CACHE or the user's cache folder; None if it is not writable."""
     named = os.environ.get("RUSHLIGHT_CACHE")
     base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushlight"
     try:
@@ -258,7 +259,7 @@ def folder() -> Path | None:
 
 
 def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable | None:
-    """The loop from the cache folder, put there if it is new; None where there is no folder."""
+    """The loop from its file in the cache folder, which is written if it is new; None without a folder."""
     place = folder()
     if place is None:
         return None
@@ -268,13 +269,13 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
         if not path.exists() or path.read_bytes() != whole.encode():
             prune(place)
             partial.write_text(whole)
-            partial.replace(path)                 # whole or not at all: another process may be reading
+            partial.replace(path)  # atomic: another process may be reading
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-        sys.modules[path.stem] = module           # Numba looks there for the globals of what it has kept
+        sys.modules[path.stem] = module  # Numba looks up the globals of cached functions there
         try:
             spec.loader.exec_module(module)  # type: ignore[union-attr]
-        except (EOFError, ImportError, TypeError, ValueError):             # Python's own file of it is no longer whole
+        except (EOFError, ImportError, TypeError, ValueError):  # the .pyc file is damaged
             exec(compile(whole, path, "exec"), vars(module))
         vars(module).update(callees, callees=callees)
         return module.kernel
@@ -286,14 +287,15 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable:
     names = {**scope(), **callees, "__name__": __name__,
-             "cached": backend().numba.njit(**FLAGS)}      # the decorator of functions beside the loop
+             "cached": backend().numba.njit(**FLAGS)}  # the decorator of functions beside the loop
     exec(compile(text, f"<loop {key}>", "exec"), names)
     return backend().numba.njit(**EXACT if exact else FLAGS)(names["kernel"])
 
 
 def prune(place: Path) -> None:
-    """Make room: the oldest files go first. (When one was last used nobody notes: Numba compares the time in it.)"""
+    """Remove the oldest files if there are too many. (Not the least recently used: Numba compares file times, so reading
+    must not change them.)"""
     files = sorted(place.glob("rushlight_loop_*.py"), key=lambda f: f.stat().st_mtime)
-    for old in files[:max(0, len(files) - MOST_FILES)]:
+    for old in files[:max(0, len(files) - MAX_FILES)]:
         for part in (*place.glob(f"__pycache__/{old.stem}*"), old):
             part.unlink(missing_ok=True)

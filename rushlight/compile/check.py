@@ -1,10 +1,9 @@
-"""A program is looked at step by step before it is trusted: each loop and each call against the ops' own kernels, on the
-same inputs.
+"""Verify a program before it is used: compare each loop and each call with the ops' own kernels, on the same inputs.
 
-To compare only what comes out at the end would be too lax and too strict at once: an error in a small gradient drowns, and
-an optimizer that divides by the size of a gradient makes whole numbers of rounding noise (a bias that cancels in a
-softmax has no other gradient). So after each step what it has made is compared, and then replaced by what the traced run
-had (replay.py): no difference reaches the next step.
+Comparing only the final results would be too lax and too strict at once. Too lax: an error in a small gradient drowns. Too
+strict: an optimizer that divides by the size of a gradient blows rounding noise up to whole numbers (a bias that cancels in
+a softmax has a gradient of pure noise). So the output of each step is compared, and then replaced by the traced run's value
+(replay.py): no difference reaches the next step.
 """
 from __future__ import annotations
 
@@ -34,40 +33,44 @@ from rushlight.ops.kernels.halves import single
 from rushlight.ops.matmul import mm
 from rushlight.ops.table import TABLE
 
-ULPS = 64                                         # what fused arithmetic may differ by, in units of the last place
-TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}         # of the largest element, by bytes of an element
-TRIES, MOST_TRIES = 3, 16                         # of one number, the noise of two ops may cancel in the first ones
-FLOATS = {"floats": 1.0}                          # what is shaken, each apart, and how much of NOISE that counts
-HALVES = {**FLOATS, "halves": ROUNDED / NOISE, "given": SHAKEN * 2.0**-16}   # of what is given: as if shaken in float32
+ULPS = 64  # allowed difference of fused arithmetic, in units of the last place
+TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}  # bytes of an element -> tolerance relative to the largest element
+TRIES, MOST_TRIES = 3, 16  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
+# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative to NOISE.
+FLOATS = {"floats": 1.0}
+HALVES = {**FLOATS, "halves": ROUNDED / NOISE, "given": SHAKEN * 2.0**-16}  # inputs in half precision: as if in float32
 
 
 class Mismatch(Exception):
-    """A step of a program gives other numbers than the ops that it stands for."""
+    """A step of a program gives other numbers than the ops that the step was made from."""
 
 
 class Checker:
-    """Follows a run of a program. `arrays`: its inputs, which nobody overwrites; `shown[i]`: the values that item i writes
-    down; `replay` knows what they should be.
+    """Compares a run of a program, item by item, with eager.
+
+    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in memory. `ends`: the last
+    item that reads a value. `replay`: computes the traced run's values.
     """
 
     def __init__(self, graph: Graph, items: list[Any], shown: list[list[Value]], ends: dict[Value, int],
                  arrays: list[np.ndarray], replay: Replay):
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
-        self.origin, self.places = memory_of(graph), {}         # where the program has a value; views need their origin's
+        self.origin, self.places = memory_of(graph), {}  # value -> the value that owns its memory; value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
-        self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {           # values that the traced run did not have
+        # values that the traced run did not have -> function that computes them from perturbed inputs
+        self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {
             v: replay.unsure[v.source[1]] for v in graph.inputs if v.source[0] == "saved" and v.source[1] in replay.unsure}
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
-        """Item i has run and written `arrays`. Mismatch where they are not what its ops give."""
+        """Called after item i has stored `arrays`. Raises Mismatch if these differ from the results of the item's ops."""
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
         first = steps[0]
         if len(steps) == 1 and isinstance(first, Call) and first.outs and not is_view(first) and (
                 is_random(first) or opaque(first)):
-            found = dict(made)                    # the very kernel that eager calls: nothing to compute twice
+            found = dict(made)  # the program calls eager's own kernel: there is nothing to compare
             self.apart(first, made)
             for v in first.outs if is_random(first) else ():
                 self.replay.drawn(v.traced, made[v])
@@ -78,7 +81,7 @@ class Checker:
         self.compare(found, right, again, f"{name_of(steps)}: its parts give")
         for s in steps:
             for v in s.outs:
-                own = v in made and found[v] is made[v]         # which the program will overwrite
+                own = v in made and found[v] is made[v]  # the program's memory, which later items overwrite
                 self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
                 if v not in right:
                     self.unsure[v] = partial(taken, again, v)
@@ -95,12 +98,12 @@ class Checker:
                 del book[v]
 
     def leave(self) -> None:
-        """Tell what backward reads of what the traced run did not have: the results that follow its own."""
+        """Pass the unsure values that backward reads on to `replay`, before the check of the backward part."""
         saved = self.results[len(self.replay.results):]
         self.replay.unsure = {i: self.unsure[v] for i, v in enumerate(saved) if v in self.unsure}
 
     def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
-        """Mismatch if a kernel hands on memory of an argument, which the plan may already have given to others."""
+        """Mismatch if a kernel returns memory of an argument: the memory plan may have reused that memory already."""
         for x in values_in(call.args):
             home = self.origin.get(x, x)
             for v, a in made.items():
@@ -108,19 +111,25 @@ class Checker:
                     raise Mismatch(f"{call.op}: it gives its argument's memory")
 
     def given(self, steps: list[Any]) -> dict[Value, Callable[[Noise], np.ndarray]]:
-        """The inputs of some steps, as they might be. What the traced run had differs in its last places; of other values
-        that is asked of what they were made of: where these cancel, a sum is nothing but noise, and so is the mean."""
+        """The inputs of some steps as functions of the noise.
+
+        A value of the traced run is perturbed in its last places. Another value is recomputed from perturbed inputs: if
+        these cancel in a sum, the sum is pure noise.
+        """
         return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
                 for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
 
     def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], again: Callable[[Noise], dict],
                 what: str) -> None:
-        """Mismatch unless what was made is near what is right, where that is known. `again`: what the steps give."""
+        """Raise Mismatch if a value in `made` differs from its value in `right` by more than rounding.
+
+        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of rounding.
+        """
         shaken: list[list[dict[Value, np.ndarray]]] = []
-        still: list[dict[Value, np.ndarray]] = []               # without noise: what the program made may be wrong
+        still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
 
         def changes(v: Value) -> Iterator[np.ndarray]:
-            """What it makes of a value that inputs differ in their last places."""
+            """How much each element of `v` changes if the inputs change in their last places, for different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
             for seed in range(MOST_TRIES):
@@ -138,13 +147,13 @@ class Checker:
 
 
 def anew(steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], noise: Noise) -> dict:
-    """What the kernels of some steps give if each rounds in its own way, on such inputs."""
+    """The results of some steps on perturbed inputs, with noise after each op."""
     return computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
 
 
 def computed(steps: list[Any], given: dict[Value, np.ndarray],
              noise: Noise | None = None) -> dict[Value, np.ndarray]:
-    """What the kernels of some steps give, one after the other; with `noise`, each rounds in its own way."""
+    """The results of some steps, each computed by its op's kernel; with `noise`, each result is perturbed."""
     found: dict[Value, np.ndarray] = {}
     plain: dict[Value, np.ndarray] = {}
 
@@ -154,12 +163,12 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
         for s in steps:
             if isinstance(s, Store):
                 found[s.target] = with_each(s.value, array)
-            elif is_reshape(s):               # arrays lie in memory otherwise than in the traced run
+            elif is_reshape(s):  # arrays may have other strides than in the traced run
                 found[s.outs[0]] = with_each(s.args[0], array).reshape(s.outs[0].shape)
             elif s.outs:
                 made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                 parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
-                if noise is not None:             # of a half that is the last of them `difference` allows the neighbours
+                if noise is not None:  # final results in half precision stay: `difference` allows their neighbours
                     plain.update((v, a) for v, a in zip(s.outs, parts) if of_half(v.dtype))
                     parts = [noise.after(s, np.asarray(a)) for a in parts]
                 found.update(zip(s.outs, parts))
@@ -167,14 +176,14 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
 
 
 def taken(again: Callable[[Noise], dict], v: Value, noise: Noise) -> np.ndarray:
-    """One of the values that some steps make; they run once for all of them."""
+    """The value v of `again(noise)`, which runs once for all its values."""
     if v not in noise.made:
         noise.made.update(again(noise))
     return noise.on(noise.made[v], False) if of_half(v.dtype) else noise.made[v]
 
 
 def opaque(call: Call) -> bool:
-    """Whether a program calls this op's own kernel."""
+    """Whether a program calls the op's own kernel, instead of a loop or BLAS."""
     return not call.runs(mm, reduce.sum) and not isinstance(TABLE[call.op].kernel, np.ufunc)
 
 
@@ -184,12 +193,15 @@ def name_of(steps: list[Any]) -> str:
 
 
 def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.ndarray]]) -> str:
-    """How far an array is from the right one `b`, in words; empty if it is near enough."""
+    """How the array `a` differs from the right one `b`, in words; "" if the difference may be rounding.
+
+    `changes()`: how much perturbed inputs change each element, for different noise.
+    """
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
     rounded = np.float32(0)
     with np.errstate(all="ignore"):
-        if of_half(a.dtype):                      # two numbers that are nearly the same may be rounded to neighbours
+        if of_half(a.dtype):  # two nearly equal numbers may be rounded to different neighbours
             rounded = np.maximum(unit(a), unit(b))
             a, b = single(a), single(b)
         if not a.size or (kind := a.dtype.kind) not in "fcbiu":
@@ -208,7 +220,7 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
             return ""
         spread = np.nan_to_num(np.max([*islice(changes(), TRIES)], axis=0), nan=0, posinf=np.inf)
         wrong, total, tries = ~(right | (far <= allowed + NOISE * spread)), np.zeros_like(spread), 0
-        for change in changes() if wrong.any() else ():         # their mean is 0 of no number that noise can change
+        for change in changes() if wrong.any() else ():  # averaged: one change may be 0 by chance
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
         wrong &= ~(far <= allowed + NOISE * (total / max(tries, 1)))
         return f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements" if wrong.any() else ""
@@ -216,10 +228,11 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
 
 def beyond_noise(pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]],
                  halves: bool) -> list[int]:
-    """Which results of a program are further from eager's than those of shaken runs are from the first of them.
+    """The indices of the results that are further from eager's than perturbed runs are from the first of these runs.
 
-    `halves`: whether there are roundings to half precision, of which those that come out otherwise depend on chance, and
-    so does what each moves. It may move an element by as much as one of many runs does, and as it moves the array's others.
+    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops
+    round to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on
+    chance; so an element may differ by its largest change in many runs plus the root mean square of the array's changes.
     """
     first = next(runs)
     if not halves:
@@ -238,7 +251,7 @@ def beyond_noise(pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> str:
-    """How far a program's array is from eager's, in words; empty if it is near enough."""
+    """How a program's array `a` differs from eager's `b`, in words; "" within TOLERANCE."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
     digits = TOLERANCE.get(a.dtype.itemsize, 0)

@@ -1,4 +1,4 @@
-"""What the default generator has drawn, drawn again."""
+"""Repeat the random numbers that a traced run has drawn from the default generator."""
 from __future__ import annotations
 
 import sys
@@ -13,7 +13,7 @@ from rushlight.tensor import from_array
 
 
 def random_state() -> bytes | None:
-    """The state of the default generator, if it was ever used."""
+    """The state of the default generator, or None if it was never used."""
     module = sys.modules.get("rushlight.random")
     return None if module is None else module.get_rng_state().array.tobytes()
 
@@ -25,9 +25,9 @@ def restore(state: bytes | None) -> None:
 
 
 class Draws:
-    """While entered, the threads that draw from the default generator are noted; `again` gives this one its numbers again.
+    """`with Draws() as draws`: notes the threads that draw from the default generator. `draws.again()` repeats the numbers.
 
-    Other threads may draw at any time: a state that has changed says nothing of who changed it.
+    Other threads may draw at any time, so a changed state of the generator does not prove that this thread has drawn.
     """
 
     def __init__(self) -> None:
@@ -52,12 +52,15 @@ class Draws:
 
     @property
     def mixed(self) -> str:
-        """Why the numbers of this thread cannot be drawn again, if they cannot."""
+        """Why the numbers of this thread cannot be repeated; "" if they can."""
         return "draws random numbers while other threads do" if self.own and len(self.threads) > 1 else ""
 
     @contextmanager
     def again(self) -> Iterator[Callable[[], str]]:
-        """Inside, this thread draws what it has drawn, and others wait; gives a function that says whether that is so."""
+        """Inside, this thread draws the same numbers again, and other threads wait.
+
+        Yields a function that returns "" if all numbers were drawn, else a description of the difference.
+        """
         if not self.own:
             yield lambda: ""
             return

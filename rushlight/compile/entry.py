@@ -1,7 +1,7 @@
-"""The short way from a call to its program: one function, written for arguments like those of a call that has been checked.
+"""The fast call of a program: one generated function, specialized to the arguments of a call that has just succeeded.
 
-It asks whether all is as it was then; if so it runs the program and returns what that gives, else it returns MISSED and has
-done nothing. `Compiled.__call__` then goes the long way, which knows every case.
+The function checks that arguments, guards and state are as in that call. If so it runs the program and returns the results;
+else it returns MISSED without side effects, and `Compiled.long_way` handles the call.
 
     def enter(args):
         if len(args) != 2: return MISSED
@@ -30,16 +30,16 @@ from rushlight.dtypes import get_default_dtype
 from rushlight.tensor import Tensor, from_array, writes_of
 
 MISSED = object()
-MOST = 8                                          # arguments of a function that gets one
+MAX_ARGUMENTS = 8  # functions with more arguments have no fast call
 BACK = "return MISSED"
 
 
 def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any]) -> Callable[[tuple], Any] | None:
-    """The function for a program that has just run with these arguments; None where none is written.
+    """The fast call of a program that has just run with `args`; None if these arguments are not supported.
 
-    `lock` is held while it runs; `precision` tells the dtype of an `autocast` around the call.
+    `lock` is held while the fast call runs; `precision()` is the dtype of an `autocast` around the call.
     """
-    if len(args) > MOST or program.live or not all(isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (
+    if len(args) > MAX_ARGUMENTS or program.live or not all(isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (
             isinstance(a, Tensor) and a.__dict__) for a in args):
         return None
     part = program.forward
@@ -59,7 +59,7 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
 
 
 def surroundings() -> list[str]:
-    """What a program depends on besides what the function reaches."""
+    """The tests of the state around the call: mode, default dtype, autocast."""
     m = mode()
     tests = [f"m.grad is not {m.grad}", f"m.inference != {m.inference}", f"m.checks != {m.checks!r}",
              "m.watch is not None", "m.batch is not None"]
@@ -68,14 +68,14 @@ def surroundings() -> list[str]:
 
 
 class Writer:
-    """Writes the parts that depend on the program. `names` gets what the text refers to."""
+    """Writes the lines that depend on the program. `names`: the globals of the text, filled by the writer."""
 
     def __init__(self, program: Program, args: tuple, names: dict[str, Any]):
         self.program, self.args, self.names = program, args, names
-        self.tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]     # a program's "argument" k: tensors[k]
+        self.tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]  # source ("argument", k) is args[tensors[k]]
 
     def arguments(self) -> list[str]:
-        """The tests of the arguments, as in `signature`."""
+        """The tests of the arguments: those of `trees.signature`."""
         lines = [f"if len(args) != {len(self.args)}: {BACK}"]
         if self.args:
             lines.append(f"{', '.join(f'a{i}' for i in range(len(self.args)))}, = args")
@@ -104,7 +104,7 @@ class Writer:
         return lines
 
     def tensor(self, source: tuple[str, Any]) -> str:
-        """The text for the tensor that an input comes from."""
+        """An expression for the tensor of a source."""
         place, what = source
         if place == "argument" or place == "grad" and isinstance(what, int):
             text = f"a{self.tensors[what]}"
@@ -114,7 +114,7 @@ class Writer:
         return text + "._grad" * (place == "grad")
 
     def state(self) -> list[str]:
-        """The guards, then the arrays that the program reads."""
+        """The tests of the guards, then the lines that fetch the arrays that the program reads."""
         part, given = self.program.forward, self.program.given_in
         lines, arrays = [f"if not holds(): {BACK}"], ", ".join(f"s{i}" for i in range(len(part.sources)))
         if self.program.numbers:
@@ -131,10 +131,10 @@ class Writer:
         return [line for text in lines for line in text.split("\n")]
 
     def outcome(self) -> list[str]:
-        """The run; then what it has written is noted, and gradients and results become tensors."""
+        """The lines that run the program, log its writes, and make tensors of gradients and results."""
         program = self.program
         arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
-        lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]        # their memory can be used again
+        lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]  # frees the memory of old gradients
         lines += [f"try: results, grads = part.call(new, {arrays}*views)", "except Exception as error:",
                   f"    if part.failed(error): {BACK}", "    raise"]
         if program.written:

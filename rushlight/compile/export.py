@@ -1,7 +1,7 @@
 """`rushlight.export(model, example, folder)`: a model as a folder of Python that needs NumPy alone.
 
-The folder is a package: `__init__.py` has a function `model` and reads the weights, which lie in weights.safetensors;
-program.py is the compiled program's text (standalone.py).
+The folder is a package. `__init__.py` has a function `model` and reads the weights from weights.safetensors; program.py is
+the compiled program's text (standalone.py).
 """
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from rushlight.tensor import Tensor, from_array
 from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
-STORED = 1 << 10                                  # bytes from which a constant stands among the weights
+MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
 STEADY = "let the model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)"
 KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16",
          "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
 
 
 def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False) -> Path:
-    """Write `model`, as it answers inputs like `example`, to a folder that runs with NumPy alone, with Numba faster.
+    """Write `model`, for inputs like `example`, to a folder that runs with NumPy alone, and faster with Numba.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy array, or
-    a tuple of arguments; inputs must have their shapes and dtypes, what is no tensor is part of the program. The folder is
-    written beside its place and moved there whole; the path is returned. Its `model` asks NumPy until machine code pays
-    (`CALLS`, `ready()`: see its __init__.py).
+    a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are no tensors become part of the
+    program. The folder is written under another name and then renamed. Returns its path. The folder's `model` runs NumPy
+    until compiling pays (`CALLS`, `ready()`: see its __init__.py).
 
     FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import; CannotCompile
-    where no program can do what the model does (numbers read by `item()` or `if`), with the lines; NotImplementedError for
-    bfloat16, TypeError for tensors in objects of other classes than tuples, lists and dicts.
+    with the lines if the model has graph breaks (it reads numbers by `item()` or `if`); NotImplementedError for bfloat16;
+    TypeError for tensors in other objects than tuples, lists and dicts.
 
     >>> import tempfile
     >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2), tempfile.mkdtemp() + "/line")
@@ -87,9 +87,9 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
 
 
 def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
-    """How many calls NumPy answers in a second, a power of two.
+    """The number of calls that NumPy answers in a second, rounded to a power of two.
 
-    The folder counts calls instead of seconds, so that a program repeated gives the same numbers.
+    The folder counts calls instead of seconds, so that running a program again gives the same numbers.
     """
     name = "rushlight_export" + folder.name.replace(".", "_")
     spec: Any = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
@@ -110,7 +110,7 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
 
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
-    """The argument with its tensors in order in memory, apart from all others; they are collected in `flat`."""
+    """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to `flat`."""
     if isinstance(a, (Tensor, np.ndarray)):
         flat.append(from_array(np.array(a.array if isinstance(a, Tensor) else a, order="C")))
         return flat[-1]
@@ -122,7 +122,7 @@ def contiguous(a: Any, flat: list[Any]) -> Any:
 
 
 def check(args: tuple, flat: list[Any]) -> None:
-    """TypeError if there are tensors in what is no tuple, list or dict: NumPy's arrays could not be given in that."""
+    """TypeError if tensors are in other objects than tuples, lists and dicts: the folder's `model` could not take them."""
     known: list[Any] = []
     for a in args:
         signature(a, known, [])
@@ -134,7 +134,7 @@ def check(args: tuple, flat: list[Any]) -> None:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Inside, a module and its parts are in evaluation mode; afterwards its buffers hold what they did before."""
+    """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their old values."""
     modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
     buffers = [b.array for b in model.buffers()] if hasattr(model, "buffers") else []
     before = [a.copy() for a in buffers]
@@ -151,7 +151,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 
 def program_of(model: Callable, args: tuple) -> Program:
-    """The compiled forward. CannotCompile with the lines that stand in its way."""
+    """The program of the model's forward. CannotCompile with the lines of the graph breaks."""
     compiled = Compiled(model, True, {"fuse": has_numba(), "threads": False})
     try:
         for _ in range(4):
@@ -167,14 +167,14 @@ def program_of(model: Callable, args: tuple) -> Program:
 
 
 def named(model: Any) -> dict[int, str]:
-    """The names of a module's parameters and buffers, by the ids of their arrays."""
+    """{id of an array: name} of a module's parameters and buffers."""
     if not hasattr(model, "named_parameters"):
         return {}
     return {id(t.array): name for name, t in (*model.named_buffers(), *model.named_parameters())}
 
 
 def written(program: Program, names: dict[int, str], flat: list[Any], store: dict[str, Any]) -> str:
-    """The text of program.py; the arrays that it reads are put into `store`."""
+    """The text of program.py. Puts the arrays that it reads into `store`."""
     parts, sources = program.forward.parts, program.forward.sources
     if any(kind not in ("argument", "state") for kind, _ in sources):
         raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
@@ -203,14 +203,14 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
 
 
 def own_text(parts: Any) -> str:
-    """The statements of a program without comments, and the dtypes that it has as constants."""
+    """The statements of a program without comments, and the dtypes of its constants."""
     texts = "\n".join([*parts.loops.values(), parts.memory, parts.functions, *(str(np.dtype(d)) for _, d in parts.new)])
     constants = [str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)]
     return re.sub(r"(?m)^ *#.*", "", "\n".join([texts, *constants]))
 
 
 def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
-    """The text of __init__.py, but for the number of calls."""
+    """The text of __init__.py, with CALLED in place of the number of calls."""
     paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
     inputs = [(paths[id(t)], t.array.shape, t.array.dtype.name) for t in flat]
     shown = [f"{path}: {dtype}{list(shape)}" for path, shape, dtype in inputs]
@@ -223,21 +223,21 @@ def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store:
 
 
 class Stored:
-    """Constants that go among the weights."""
+    """Stores large constants among the weights."""
 
     def __init__(self, arrays: dict[str, Any]):
         self.arrays = arrays
 
     def __call__(self, name: str, value: Any) -> str | None:
-        """What stands for a large constant."""
-        if not isinstance(value, np.ndarray) or value.nbytes < STORED or value.dtype.name not in KINDS:
+        """The expression for a large constant, which is put into `arrays`; None for a small one."""
+        if not isinstance(value, np.ndarray) or value.nbytes < MIN_STORED_BYTES or value.dtype.name not in KINDS:
             return None
         self.arrays[name] = np.asarray(value, order="C")
         return f"WEIGHTS[{name!r}]"
 
 
 def parameter_names(model: Any, count: int) -> list[str]:
-    """How the model calls its arguments."""
+    """The names of the model's arguments."""
     function = getattr(model, "forward", model)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     known = [] if code is None else list(code.co_varnames[hasattr(function, "__func__"):code.co_argcount])
@@ -256,7 +256,7 @@ def tensors_of(args: Any, names: Any) -> Iterator[tuple[Tensor, str]]:
 
 
 def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
-    """What the model returns, as an expression."""
+    """The expression for the model's result."""
     kind, what = plan
     if kind == "tensor":
         return f"results[{what[0]}]"
@@ -270,7 +270,7 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         return repr(what)
     cls, inside = what
     parts = [result_text(p, names, store) for p in inside]
-    if kind == "object":                          # a named tuple is a tuple there, another object a dict
+    if kind == "object":  # a named tuple becomes a tuple, any other object a dict
         kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
         return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
@@ -278,7 +278,7 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
 
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:
-    """What goes in and what comes out."""
+    """The docstring of `model`: its inputs and outputs."""
     made = [f"{np.dtype(dtype).name}{list(shape)}" for shape, dtype in (new.args for new in program.forward.new)]
     return (f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or dtypes.\n\n    "
             + "\n    ".join(shown) + f"\n    gives {', '.join(made) or 'no new arrays'}")
@@ -286,7 +286,7 @@ def doc_of(program: Program, model: Any, shown: list[str]) -> str:
 
 @contextmanager
 def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
-    """A new folder beside the place, which is moved there when all is written; an older one leaves only then."""
+    """Yields a temporary folder beside `place`, and renames it to `place` at the end, replacing an older folder."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:

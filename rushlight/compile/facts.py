@@ -1,5 +1,6 @@
-"""Facts that a program relies on, about the Python values that a function can reach: what is so of a thing, how it is
-tested before each run, and what counts as the same. A line per kind.
+"""Guard predicates: the kinds of facts about reachable Python values that a program relies on, and when values are equal.
+
+Each kind is a line: how to compute the fact, the expression that tests it before each run, and the message if it changed.
 """
 from __future__ import annotations
 
@@ -14,14 +15,16 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(E
 
 
 class Kind(NamedTuple):
-    """What is so of a thing, that it still is, in Python, and that it is no longer, in words."""
+    """A kind of fact."""
 
-    now: Callable[[Any], Any]
-    test: str
-    changed: Callable[[Any, Any, Any], str]       # of the thing, what was and what is
+    now: Callable[[Any], Any]  # thing -> the fact
+    test: str  # a Python expression: the fact about {thing} still is {was}
+    changed: Callable[[Any, Any, Any], str]  # (thing, old fact, new fact) -> the change in words
 
 
 class Fact(NamedTuple):
+    """A fact about `thing`: `kind.now(thing)` was `was`."""
+
     kind: Kind
     thing: Any
     was: Any
@@ -32,8 +35,9 @@ def sizes(c: Any, was: int, now: int) -> str:
 
 
 SIZE = Kind(len, "len({thing}) == {was}", sizes)
-EMPTY = Kind(len, "not {thing}", sizes)           # of a dict or a list: 0.6 of the time
-LAST_KEY = Kind(lambda d: next(reversed(d)), "next(reversed({thing})) is {was}",        # where one is put in anew
+EMPTY = Kind(len, "not {thing}", sizes)  # a faster test than SIZE, for dicts and lists
+# the last key changes if an item is removed and inserted again
+LAST_KEY = Kind(lambda d: next(reversed(d)), "next(reversed({thing})) is {was}",
                 lambda d, *_: f"a {type(d).__name__} has another last key")
 ARRAY = Kind(lambda a: a.tobytes(), "{thing}.tobytes() == {was}",
              lambda a, *_: f"an array of {a.size} numbers has other numbers")
@@ -49,27 +53,27 @@ def noted(kind: Kind, thing: Any) -> Fact:
 
 
 def changed(old: Fact, new: Fact) -> str:
-    """In words, where both are of one thing, that it has changed since; else empty."""
+    """The change between two facts about one thing, in words; "" if there is none, or the things differ."""
     if not one(old.thing, new.thing) or equal(old.was, new.was) or old.kind is ITEMS and old.was == new.was:
         return ""
     return old.kind.changed(old.thing, old.was, new.was)
 
 
 def one(c: Any, d: Any) -> bool:
-    """Whether two containers are the same one."""
+    """Whether two containers are the same object, or wrap the same object."""
     return c is d or type(c) is type(d) and (
         type(c) is MappingProxyType and c == d or isinstance(c, (Slots, Asked)) and c.thing is d.thing)
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two items count as the same: objects by identity, plain values by type and value, zeros by their sign."""
+    """Whether two items are the same: objects by identity, plain values by type and value; 0.0 differs from -0.0."""
     return a is b or (type(a) is type(b) and (
         isinstance(a, PLAIN) and (a == b and (bool(a) or repr(a) == repr(b)) or a != a and b != b) or (
             type(a) is tuple and plain(a) and alike(a, b))))
 
 
 def alike(a: Any, b: tuple, item: tuple = (), free: frozenset = frozenset()) -> bool:
-    """Whether a tuple has the plain values of another, but for the sizes of those in `free`: (*item, their places)."""
+    """Whether two tuples have the same plain values. Numbers at (*item, index) in `free` need only the same sign."""
     return type(a) is tuple and len(a) == len(b) and all([
         equal(v, w) or (*item[:1], (*item[1:], i)) in free and v * w > 0 for i, (v, w) in enumerate(zip(a, b))])
 
@@ -79,14 +83,14 @@ def plain(items: tuple) -> bool:
 
 
 def stands_for(new: Any, old: Any) -> bool:
-    """Whether a tensor looks like another to who does not read its numbers."""
+    """Whether a tensor may replace another for code that does not read the elements: same shape, dtype and attributes."""
     return type(new) is type(old) is Tensor and new.array.shape == old.array.shape and new.array.dtype == old.array.dtype \
         and all([t._grad is None and not t.__dict__ and (t.node is None or not t.node.leaf and t.node.hooks is None)
                  for t in (new, old)]) and (new.node is None) is (old.node is None)
 
 
 class Asked:
-    """What a weak reference or a variable of the context holds now."""
+    """A weak reference or a ContextVar as a container: item 0 is what it holds now."""
 
     def __init__(self, thing: Any):
         self.thing = thing
@@ -96,7 +100,7 @@ class Asked:
 
 
 class Slots:
-    """An object's attributes that are in no dict, by name: those in slots. `empty`: slots that hold nothing."""
+    """The attributes of an object in slots, as a container by name. `empty`: the names of the empty slots."""
 
     def __init__(self, thing: Any, names: Iterable[str] = ()):
         self.thing = thing

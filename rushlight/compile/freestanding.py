@@ -1,7 +1,7 @@
-"""What takes the place of rushlight in the text of a program that runs without it (standalone.py): how its loops are
-compiled, and what they are made of where there is no Numba.
+"""The runtime of a standalone program (standalone.py): replaces parts of rushlight that the program's text needs.
 
-Without Numba, functions of elements (scalars.py) work on whole arrays: the same polynomials, the same arithmetic on bits.
+Compiles loops with Numba. Without Numba the scalar functions (scalars.py) work on whole arrays: the same polynomials, the
+same arithmetic on bits.
 """
 from __future__ import annotations
 
@@ -24,70 +24,71 @@ from rushlight.compile.intrinsics import EXACT, FLAGS, instructions
 
 try:
     import numba
-except ImportError:                               # loops then work on whole arrays
+except ImportError:  # loops then work on whole arrays
     numba = None
 
 
 def machine_code(function, text="", flags=FLAGS):
-    """A loop, compiled at its first call; kept on disk where this text is a file."""
+    """A loop, compiled at its first call; its machine code is cached on disk if this module is a file."""
     if numba is None:
         return function
     made = numba.njit(**flags)(function)
     if "__file__" in globals() and (text or "<locals>" not in function.__qualname__):
-        made._cache = Kept(text or function.__qualname__)        # of no public name: another Numba may not look there
+        made._cache = Kept(text or function.__qualname__)  # a private attribute: other versions of Numba may ignore it
     return made
 
 
 def loop(whole):
-    """The decorator of loops: machine code; without Numba `whole`, which does the same on whole arrays."""
+    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole arrays."""
     return machine_code if numba is not None else lambda function: whole or function
 
 
 def calling(text, **loops):
-    """As `compiled`, of a text that calls these loops."""
+    """`compiled` for a text that calls these loops."""
     return compiled(text, callees=loops)
 
 
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
-    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}     # of functions beside the loop
+    # "cached" is the decorator of functions beside the loop
+    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}
     exec(text, names)
     made_of = text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items())
     return machine_code(names["kernel"], repr(made_of), flags)
 
 
 class Kept:
-    """Where Numba looks for a function's machine code, and puts it: files named by all that it was made from.
+    """The cache of a function's machine code, for Numba: files named by a digest of everything that the code depends on.
 
-    Numba's own files are found by the times of sources, which texts have not and which change as folders are copied, and
-    only in folders that can be written.
+    Numba's own cache compares the times of source files. A text has no time, copying a folder changes times, and the folder
+    must be writable.
     """
 
     def __init__(self, text):
         self.text = text
 
     def file(self, signature, target):
-        """The name, for a signature and a processor."""
+        """The file name for a signature and a processor."""
         made_of = self.text, __name__, str(signature), numba.__version__, sys.version, target.codegen().magic_tuple()
         return f"{digest(repr(made_of).encode())}.code"
 
     def load_overload(self, signature, target):
-        """Machine code of an earlier process. What Numba needs to compile takes longer to load, and is left for later."""
+        """Machine code of an earlier process, or None. Does not load what Numba needs to compile, which takes longer."""
         numba.core.runtime.rtsys.initialize(target)
         for place in places():
             try:
                 stored = (place / self.file(signature, target)).read_bytes()
-                if stored[:32] == digest(stored[32:]).encode():            # whole
+                if stored[:32] == digest(stored[32:]).encode():  # the file is complete
                     return numba.core.compiler.CompileResult._rebuild(target, *pickle.loads(stored[32:]))
-            except Exception:                     # no such file, or not to be read: compiled anew
+            except Exception:  # no such file, or unreadable: compile
                 continue
         target.refresh()
         return None
 
     def save_overload(self, signature, made):
-        """Keep what was compiled, in the first place that can be written, whole or not at all."""
-        if made.library.has_dynamic_globals:      # addresses of this process
+        """Store machine code in the first writable folder, atomically."""
+        if made.library.has_dynamic_globals:  # it contains addresses of this process
             return
         code = pickle.dumps(made._reduce())
         for place in places():
@@ -98,7 +99,7 @@ class Kept:
                 partial.write_bytes(digest(code).encode() + code)
                 partial.replace(file)
                 return
-            except OSError:                       # read-only, or full
+            except OSError:  # read-only, or full
                 with suppress(OSError):
                     partial.unlink()
 
@@ -118,13 +119,13 @@ def digest(data):
 
 
 def kept():
-    """Whether there is machine code from earlier processes."""
+    """Whether an earlier process has stored machine code."""
     return any(next(place.glob("*.code"), None) for place in places())
 
 
 @cache
 def backend():
-    """What the functions of elements are made with."""
+    """The instructions that scalar functions are built from."""
     if numba is None:
         return on_arrays()
     from numba.extending import intrinsic
@@ -132,7 +133,7 @@ def backend():
 
 
 def on_arrays() -> SimpleNamespace:
-    """`jit` leaves functions as they are, `select` is np.where, bits are a view."""
+    """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of bits is a view."""
     names = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow"
     libm: dict[str, Any] = {name: getattr(np, name) for name in names.split()}
     libm |= {f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)}
@@ -147,20 +148,20 @@ def lgamma(x: float) -> float:
 
 
 def of(kind: Any) -> SimpleNamespace:
-    """What kernels ask of a dtype."""
+    """The attributes of a dtype that kernels use."""
     kind = np.dtype(kind)
     return SimpleNamespace(numpy=kind, name=kind.name, itemsize=kind.itemsize, scalar_type=kind.name.capitalize(),
                            is_floating_point=kind.kind == "f", is_complex=kind.kind == "c")
 
 
 def explain(what: str, cure: str = "", **facts: object) -> str:
-    """A message of a sentence, then a line for each fact, and the cure."""
+    """An error message: a sentence, a line for each fact, the cure."""
     lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
     return "\n".join([*lines, f"  cure: {cure}"] if cure else lines)
 
 
 class Loop:
-    """Where rushlight would compile a loop when it pays, NumPy does the work: to the same bits."""
+    """Replaces loops that rushlight compiles when they pay: here NumPy does the work, with the same bits."""
 
     def __init__(self, *made_of: Any, **named: Any):
         self.function = self.compiled = None
@@ -169,24 +170,24 @@ class Loop:
         return None
 
     def pay(self, elements: int) -> None:
-        """Nothing is owed."""
+        """Does nothing."""
 
 
-LOOPS = SimpleNamespace()                         # over rows and channels, by name
+LOOPS = SimpleNamespace()  # name -> row or channel loop
 
 
 def mode() -> SimpleNamespace:
-    """What eager work asks of its surroundings: there is nothing."""
+    """A mode without grad mode, watcher and vmap."""
     return SimpleNamespace(batch=None, watch=None, grad=False)
 
 
 def has_numba():
-    """Whether loops are machine code."""
+    """Whether loops are compiled."""
     return numba is not None
 
 
 class Paid:
-    """In rushlight, what turns to loops once large tensors have paid for them; a program does not wait."""
+    """Replaces rushlight's JIT budget: a program uses loops at once."""
 
     def paid(self, cost):
         return numba is not None
@@ -199,26 +200,26 @@ much = Paid()
 
 
 class Spent(Paid):
-    """The same for small tensors: here the folder's `model` does it, for all of them (export.py)."""
+    """Replaces the budget for small tensors: an exported folder's `model` decides for all loops (export.py)."""
 
     def __init__(self, price, loading=0.0):
         self.left = math.inf if numba is None else 0
 
 
 class Touched(RuntimeError):
-    """Only vmap raises it."""
+    """Raised by vmap only, so never here."""
 
 
 Tensor = np.ndarray
 
 
 def from_array(array: Any) -> Any:
-    """Arrays are all there is."""
+    """The array itself: a standalone program has no tensors."""
     return array
 
 
 def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
-    """A kernel whose large arrays are done by a loop over rows, where there is Numba."""
+    """A kernel that runs the row loop `rows` on large arrays, if Numba is there."""
     def kernel_by_rows(*args: Any) -> Any:
         found = rows(*args) if rows is not None and numba is not None and args[0].size >= 1 << 16 else None
         return kernel(*args) if found is None else found
@@ -226,5 +227,5 @@ def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
 
 
 def staying(kernel: Callable, last: int) -> Callable:
-    """The kernel with its result in the dtype of one of its inputs."""
+    """The kernel with its result in the dtype of its input number `last`."""
     return lambda *args: np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)

@@ -1,4 +1,4 @@
-"""A function that is traced, compiled and guarded: what `rushlight.compile` returns."""
+"""`Compiled`, the result of `rushlight.compile`: a function that is traced, compiled and guarded."""
 from __future__ import annotations
 
 import os
@@ -30,19 +30,22 @@ from rushlight.dtypes import get_default_dtype
 from rushlight.errors import NoArray, warn
 from rushlight.ops.kernels.memory import give_back
 
-MOST_PROGRAMS = 8                                 # for arguments of one kind, as torch's limit of recompilations
-MUCH = 1 << 25                                    # bytes that the ops of a run have made, from which memory is given back
-MOST_KINDS = 128                                  # of arguments: shapes, dtypes, Python values
-MOST_TRIES, FEW_TRIES = 24, 3                     # traced runs of a kind without a program; if they all change Python state
-FEW_NUMBERS, MANY_NUMBERS = 4, 8                  # that an argument has been: it counts something; it will not come again
-LEAST_STEPS, LEAST_NUMBERS = 4, 1 << 12           # pieces of fewer ops, on small arrays, are not compiled: a call costs 5 us
+# A kind of arguments: their shapes, dtypes and Python values (trees.signature).
+MAX_PROGRAMS = 8  # per kind of arguments, as torch's limit of recompilations
+MAX_KINDS = 128
+MAX_TRACES = 24  # traced runs of one kind of arguments that gave no program
+MAX_CHANGING_TRACES = 3  # the same, if each run changed Python state
+COUNTER_VALUES = 4  # a Python number that has had this many values counts something: it becomes an input
+UNREPEATED_VALUES = 8  # a Python number that has had this many values will not have one of them again
+MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12  # a piece with fewer ops on fewer elements is faster uncompiled
+RELEASE_BYTES = 1 << 25  # after a traced run that made more bytes than this, unused buffers go back to the system
 
-EVERYONE: WeakSet = WeakSet()                     # all compiled functions, for `compiler.reset()`
-STANCE = ["default"]                              # what calls do: `compiler.set_stance`
+EVERYONE: WeakSet = WeakSet()  # all compiled functions, for `compiler.reset()`
+STANCE = ["default"]  # set by `compiler.set_stance`
 
 
 class CannotCompile(RuntimeError):
-    """RuntimeError, raised with `fullgraph=True` where otherwise the function would run as it is.
+    """Raised with `fullgraph=True` if the function cannot be one program. A RuntimeError.
 
     >>> f = rushlight.compile(lambda x: x + x.sum().item(), fullgraph=True)
     >>> try:
@@ -54,30 +57,30 @@ class CannotCompile(RuntimeError):
 
 
 class Compiled:
-    """Runs `function`: at first as it is, watched; then, for arguments of the same kind, as a program.
+    """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind, as a program.
 
-    Two watched runs in a row must do the same before their program counts. Whatever a program would do wrong
-    (numbers read by Python, Python state that goes on changing) leaves the function as it is.
+    A program is used only if two traced runs in a row did the same. A function that a program cannot reproduce (Python reads
+    numbers, Python state changes in each call) is divided into pieces, or else stays eager.
     """
 
     def __init__(self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None):
         self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
-        self.tries: dict[Any, int] = {}           # for each kind without a program
-        self.given_up = ""
-        self.pieces: Pieces | None = None         # what runs then, if parts of the function can be compiled
-        self.numbers: dict[Any, set] = {}         # what each argument was that is a Python number
-        self.probing = ""                         # Python state that each run changes: who does it will be asked
-        self.part_of: Callable[[], Compiled | None] = lambda: None
-        self.breaks: list[Break] = []             # what stood in the way of a program in the last watched run
-        self.steps = 0                            # of that run
-        self.unsteady = ""                        # how it differed from the run before
-        self.doubts: set = set()                  # kinds of arguments whose first program gave other numbers
+        self.tries: dict[Any, int] = {}  # kind of arguments without a program -> the number of traced runs
+        self.given_up = ""  # why there will be no program of the whole function; "" while there may be one
+        self.pieces: Pieces | None = None  # the function divided at graph breaks: runs once `given_up` is set
+        self.numbers: dict[Any, set] = {}  # the values that each Python number among the arguments has had
+        self.probing = ""  # Python state that each run changes: the next call looks for the statement (probe.py)
+        self.part_of: Callable[[], Compiled | None] = lambda: None  # the function that this is a piece of
+        self.breaks: list[Break] = []  # the graph breaks of the last traced run
+        self.steps = 0  # the number of ops of the last traced run
+        self.unsteady = ""  # how the last traced run differed from the run before
+        self.doubts: set = set()  # kinds of arguments whose first program gave other numbers than eager
         self.twice = Twice()
         self.lock = Lock()
-        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}         # the short way to each (entry.py)
-        self.enter: Callable[[tuple], Any] | None = None        # to the one that ran last
+        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}  # program -> its fast call (entry.py)
+        self.enter: Callable[[tuple], Any] | None = None  # the fast call of the program that ran last
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
         EVERYONE.add(self)
@@ -91,7 +94,7 @@ class Compiled:
         return self.long_way(args, kwargs)
 
     def long_way(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A call with whatever arguments; `enter` is then the short way for others like it."""
+        """A call with any arguments; sets `enter`, the fast call for arguments like these."""
         m = mode()
         if m.watch is not None or m.batch is not None or STANCE[0] == "force_eager":
             return self.function(*args, **kwargs)
@@ -103,11 +106,11 @@ class Compiled:
             try:
                 kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
                         get_default_dtype(), lower_precision())
-            except NoArray:                       # sparse tensors and users' classes are no part of programs
+            except NoArray:  # programs take no sparse tensors and no users' subclasses of Tensor
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
-                    way = None if kwargs else self.way_to(program, args)       # while arguments are as they were given
+                    way = None if kwargs else self.way_to(program, args)  # before the program changes the arguments
                     result = program.run(flat, (self.function, args, kwargs))
                     if result is AS_IS:
                         return self.function(*args, **kwargs)
@@ -121,7 +124,7 @@ class Compiled:
             self.lock.release()
 
     def refused(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A call for which there is no program, where none is to be made. RuntimeError under `fail_on_recompile`."""
+        """A call without a program under a stance that forbids compiling. RuntimeError under `fail_on_recompile`."""
         if STANCE[0] == "fail_on_recompile":
             raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}")
         return self.function(*args, **kwargs)
@@ -132,7 +135,7 @@ class Compiled:
         return self.entries[program]
 
     def forget(self) -> None:
-        """Drop the programs; the next calls are watched again."""
+        """Drop all programs; the next calls are traced again."""
         with self.lock:
             self.programs.clear()
             self.entries.clear()
@@ -141,12 +144,12 @@ class Compiled:
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function as it is, and make a program if this run did what the last one did."""
+        """Run the function eagerly under a tracer, and make a program if this run and the last run did the same."""
         before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}         # a gradient may be gone
+        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}  # None: a gradient that was freed
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
@@ -175,13 +178,13 @@ class Compiled:
                 cut()
                 try:
                     outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-                except Exception as error:        # what the function returns or reaches cannot be written down
+                except Exception as error:  # no program can do the run: results or state that cannot be made again
                     if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(error, (TypeError, NoArray)):
                         raise
                     problem = str(error).partition("\n")[0]
-                    if before.placed and self.tries.setdefault(kind, 0) < FEW_TRIES:
-                        self.tries[kind] += 1     # what it leaves in lists and dicts is in the way: who does it?
-                        self.probing = problem
+                    if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
+                        self.tries[kind] += 1
+                        self.probing = problem  # tensors put into lists or dicts: look for the statement that does it
                         return result
         if outline is not None and outline.live:
             self.twice.watch(tracer.began)
@@ -196,20 +199,23 @@ class Compiled:
         return result
 
     def count(self, args: tuple, kwargs: dict) -> None:
-        """Divide the function if an argument is another number in each call, and nothing is computed from it; if it is no
-        whole number (a weight, a noise level) also if something is: no program would be for it alone."""
+        """Divide the function if a Python number among its arguments changes in each call.
+
+        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do, since a program for one
+        value of the float would hardly be used again.
+        """
         for key, value in (*enumerate(args), *kwargs.items()):
             if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
                 seen.add(value)
                 why = f"is called with a number that changes: {value}"
-                if len(seen) == FEW_NUMBERS:
+                if len(seen) == COUNTER_VALUES:
                     self.divide(why, (), (), [key])
-                elif len(seen) == MANY_NUMBERS and type(value) is float:
+                elif len(seen) == UNREPEATED_VALUES and type(value) is float:
                     self.give_up(why, (), [key], False)
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function as it is, and divide it at the statements that change Python state."""
+        """Run the function eagerly with a probe, and divide it at the statements that change Python state."""
         probe = Probe(self.function, others)
         why, self.probing = self.probing, ""
         result = probe.run(args, kwargs)
@@ -219,7 +225,7 @@ class Compiled:
 
     def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
                  old: dict, draws: Draws, tracer: Tracer) -> None:
-        """Make a program, or wait for the next run, or give up."""
+        """After a traced run: make a program, or wait for the next run, or give up."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
             return self.give_up(problem or "cannot be compiled", tracer.stops)
@@ -231,23 +237,23 @@ class Compiled:
                 return self.keep(kind, outline, last, flat, old, draws)
         outline.let_go()
         self.last[kind] = outline
-        if tries == FEW_TRIES and outline.moved:
+        if tries == MAX_CHANGING_TRACES and outline.moved:
             self.probing = problem or outline.moved
-        elif tries >= MOST_TRIES or len(self.tries) + len(self.programs) > MOST_KINDS:
+        elif tries >= MAX_TRACES or len(self.tries) + len(self.programs) > MAX_KINDS:
             self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
 
     def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws) -> None:
-        """Make the program of a run that did what the last one did, and see that it gives what the run gave."""
+        """Make a program from two traced runs that did the same, and verify it against the last run."""
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
-            general.identical = fixed             # it was for these arguments alone
+            general.identical = fixed  # the program was made for these very tensors; the trace holds for others, too
             self.entries.pop(general, None)
             return
-        if len(programs) >= MOST_PROGRAMS:
+        if len(programs) >= MAX_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
-        much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= MUCH
-        if much:                                  # what the watched runs needed, before the program asks for its own
+        much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
+        if much:  # free the memory of the traced runs before the program allocates
             give_back()
         program = Program(outline.graph, outline.plan, outline.live, outline,
                           f"Made by rushlight.compile from {self.name}.", self.options)
@@ -256,7 +262,7 @@ class Compiled:
             return self.give_up("is differentiated twice, and writes to memory or draws random numbers")
         wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
         program.let_go()
-        if wrong and kind not in self.doubts:     # an op may just have gone from NumPy to a loop, which rounds otherwise
+        if wrong and kind not in self.doubts:  # one mismatch is allowed: eager may have just switched from NumPy to a loop
             outline.let_go()
             self.doubts.add(kind)
             self.last[kind] = outline
@@ -271,7 +277,7 @@ class Compiled:
         self.tries.pop(kind, None)
 
     def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws) -> str:
-        """What a program gives otherwise than the run that it was made of, in words."""
+        """The first difference between a program's results and those of the traced run, in words; "" if there is none."""
         with draws.again() as drawn:
             wrong = program.differs(outline.expected, flat, old) or drawn()
         if not wrong and any(p.joined for p in program.parts):
@@ -281,11 +287,11 @@ class Compiled:
         return wrong
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """As a method of a class: bound to the instance, which is an argument like others."""
+        """Bind as a method of a class: the instance is the first argument."""
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """A function that was decorated goes by its name, others with what they are made of; programs stay behind."""
+        """Pickle a decorated function by its name, others by function and options. Programs are not pickled."""
         f = self.function
         named = getattr(sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None)
         return f.__qualname__ if named is self else (Compiled, (f, self.fullgraph, self.options))
@@ -294,18 +300,18 @@ class Compiled:
         return Compiled(deepcopy(self.function, memo), self.fullgraph, self.options)
 
     def __getattr__(self, name: str) -> Any:
-        """What the compiled object has: a module's parameters, its modes, its state."""
+        """Attributes of the compiled object: a module's parameters, modes, state."""
         if name.startswith("__") or "function" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.function, name)
 
     @property
     def name(self) -> str:
-        """What to call the function in messages."""
+        """The function's name in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
     def divide(self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = (), plain: bool = True) -> bool:
-        """Go on in pieces, if the function can be divided where programs cannot follow it."""
+        """Divide the function into compiled pieces between its graph breaks `stops`. False if that is impossible."""
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
             made.part_of = ref(self)
@@ -318,36 +324,36 @@ class Compiled:
         return True
 
     def stop(self, why: str) -> None:
-        """No program of the whole from now on."""
+        """Make no program of the whole function from now on."""
         self.given_up, self.enter = why, None
         self.last.clear()
         self.programs.clear()
         self.entries.clear()
 
     def parts(self) -> list[Compiled]:
-        """The function, or its pieces, that may have programs."""
+        """The function or, if it is divided, its pieces: those that may have programs."""
         return [part for part in self.whole() if part.pieces is None]
 
     def whole(self) -> Iterator[Compiled]:
-        """The function, its pieces, their pieces."""
+        """The function, its pieces, the pieces' pieces."""
         yield self
         for part in self.pieces.parts if self.pieces is not None else ():
             yield from part.whole()
 
     def hopeless(self) -> bool:
-        """Whether neither the function nor a piece of it will ever be a program."""
+        """Whether neither the function nor any piece of it will have a program."""
         if not self.given_up or self.pieces is None:
             return bool(self.given_up)
         return all([p.hopeless() for p in self.pieces.parts]) and len(self.pieces.inside) >= min(self.pieces.entered, 1)
 
     def give_up(self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True) -> None:
-        """Run as it is from now on; say so once."""
+        """Run eagerly from now on, if possible with compiled pieces; else warn once."""
         if not self.divide(why, stops, (), counters, plain):
             self.stop(why)
             self.tell()
 
     def tell(self) -> None:
-        """Say that the function runs as it is, and why; of pieces only if there is no program in all of them."""
+        """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole has a program."""
         whole = self.part_of()
         if whole is not None:
             return whole.tell() if whole.hopeless() else None
@@ -358,7 +364,10 @@ class Compiled:
 
 
 def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: Any) -> str | None:
-    """What else there is that no program can do. `given`: what was in the arguments `now`."""
+    """A reason besides graph breaks why the run cannot be a program, or None.
+
+    `given`: the contents of the arguments before the run; `now`: the arguments after it.
+    """
     left = [*contents(now)]
     if len(left) != len(given) or not all([equal(a, b) for a, b in zip(given, left)]):
         return "changes a list, a dict or an object that it is given"
@@ -372,12 +381,12 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
 
 
 def little(steps: list) -> bool:
-    """Whether a piece had better stay as it is."""
-    return len(steps) < LEAST_STEPS and sum([v.size for s in steps for v in s.outs]) < LEAST_NUMBERS
+    """Whether a piece is too small to compile."""
+    return len(steps) < MIN_STEPS and sum([v.size for s in steps for v in s.outs]) < MIN_ELEMENTS
 
 
 def lower_precision() -> Any:
-    """The dtype of an `autocast` around the call, if there is one."""
+    """The dtype of an `autocast` around the call, or None."""
     gates = sys.modules.get("rushlight.amp.gates")
     return None if gates is None else gates.current.get()
 

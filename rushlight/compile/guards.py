@@ -1,9 +1,10 @@
-"""What a program was made under, and whether it still holds: the Python values and tensors that a function can reach.
+"""Snapshots of the Python values and tensors that a function can reach. A program's guards compare them before each run.
 
-A traced run forgets Python: the program would go on with yesterday's learning rate, or with a layer that has been
-replaced. So what is reachable from the function (closure, the globals it names, modules, optimizers, lists...) is noted
-item by item, and compared before each run. Values count by equality, objects by identity; their insides are walked too.
-Of the user's own objects only what the code names: a trainer's counters are no concern of a step that does not read them.
+A trace contains no Python state: without guards a program would go on with an old learning rate, or with a layer that has
+been replaced. So everything reachable from the function (closure, the globals that it names, modules, optimizers, lists...)
+is recorded item by item. Plain values are compared by equality, objects by identity, and the walk goes on inside objects.
+Of objects of the user's classes only the attributes that the code names are recorded: a step does not depend on a trainer's
+counters that it never reads.
 """
 from __future__ import annotations
 
@@ -48,51 +49,57 @@ from rushlight.nn.module import Module
 from rushlight.tensor import Tensor
 
 LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names,
-             "torch"}                             # as rushlight's classes call themselves under compat
-SMALL = 4096                                      # bytes of an array that are compared at each run
-TURNING = (np.random.Generator, np.random.RandomState, random.Random, IOBase)     # who asks them changes them
-MOVING = (np.ndarray, *TURNING, bytearray, memoryview, array, Iterator)
-MOST = 50_000                                     # items; more is not a training step's state
+             "torch"}  # the module name of rushlight's classes under compat
+MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
+STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)  # reading from these changes their state
+UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)  # kinds whose changes are not noticed
+MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
+# Code that names one of these may read attributes that it does not name.
 ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
-            "deepcopy", "replace", "pickle", "eval", "exec"}     # code with these reads attributes that it does not name
-LEADS: dict[type, Callable[[Any], tuple]] = {     # things by which code comes to others, and these
+            "deepcopy", "replace", "pickle", "eval", "exec"}
+LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds
     MethodType: lambda m: (m.__func__, m.__self__),
     partial: lambda p: (p.func, p.args, p.keywords),
-    BuiltinFunctionType: lambda f: () if isinstance(f.__self__, ModuleType) else (f.__self__,),         # `get` of a dict
+    BuiltinFunctionType: lambda f: () if isinstance(f.__self__, ModuleType) else (f.__self__,),  # the `get` of a dict
     MethodWrapperType: lambda m: (m.__self__,),
     property: lambda p: (p.fget,),
     cached_property: lambda p: (p.func,),
     staticmethod: lambda m: (m.__func__,),
     classmethod: lambda m: (m.__func__,),
 }
-OF_MODULES = frozenset([*vars(Module()), *dir(Module)])   # attributes that the library reads, methods that it calls
+OF_MODULES = frozenset([*vars(Module()), *dir(Module)])  # attributes and methods of modules that the library reads
 OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
-STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])       # who reads an optimizer's state names one
+STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])  # code that reads an optimizer's state names one
+# Methods that a training step does not call, as a rule.
 MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
-        "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}   # not called in a step, as a rule
+        "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}
 
 
 class Snapshot:
-    """Items as (container, key, value): what `container[key]` was. `tensors`: those found on the way."""
+    """The state that a function can reach, at one moment.
+
+    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a container (facts.py).
+    `tensors`: id -> tensor, for each tensor found.
+    """
 
     def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
         self.facts: list[Fact] = []
         self.tensors: dict[int, Tensor] = {}
-        self.flags: list[tuple[Tensor, bool, bool, bool]] = []   # tensor, whether it has no node, no gradient, no hooks
-        self.turning: list[tuple[Any, Any]] = []  # generators and files, and where they are
-        self.names: set[str] = set()              # that the functions mention
-        self.modules: list[dict[str, Any]] = []   # the user's, of which the functions may mention attributes
-        self.unnamed: dict[str, list[tuple]] = {}                # attributes that none has mentioned so far
-        self.seen: set[int] = set()
-        self.kept: list[Any] = []
-        self.placed: set[tuple[int, Any]] = set()                # (id of container, key) of tensors that a run replaces
+        self.flags: list[tuple[Tensor, bool, bool, bool]] = []  # (tensor, whether it has no node, no gradient, no hooks)
+        self.turning: list[tuple[Any, Any]] = []  # (generator of random numbers or file, its state or position)
+        self.names: set[str] = set()  # the names in the functions' code
+        self.modules: list[dict[str, Any]] = []  # the namespaces of the user's modules
+        self.unnamed: dict[str, list[tuple]] = {}  # attribute name that no code has named yet -> items
+        self.seen: set[int] = set()  # ids of visited objects
+        self.kept: list[Any] = []  # the visited objects: keeps their ids valid
+        self.placed: set[tuple[int, Any]] = set()  # (id of container, key) of tensors that a run replaces
         piece = getattr(function, "__dict__", {}).get("piece")
-        self.apart = frozenset() if piece is None else piece.apart         # code that it does not call: trace.py sees to it
-        self.catches = any([catches(code) for code in self.apart])         # whether errors may be caught on the way
-        self.moving = ""                          # a kind of data on the way whose changes cannot be noticed
+        self.apart = frozenset() if piece is None else piece.apart  # code that the piece must not call: trace.py checks
+        self.catches = any([catches(code) for code in self.apart])  # whether the code may catch an error
+        self.moving = ""  # a reachable type whose changes are not noticed
         todo: list[Any] = [function, *extra]
-        while todo and len(self.items) < MOST:
+        while todo and len(self.items) < MAX_ITEMS:
             self.visit(todo.pop(), todo)
         self.complete = not todo
 
@@ -106,13 +113,13 @@ class Snapshot:
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
-            if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):      # not an optimizer's
+            if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):  # not an optimizer's state
                 self.facts.append(noted(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
             self.visit_object(thing, todo)
-        if isinstance(thing, (dict, list, tuple)) and owned(type(thing)):        # a class with methods of its own
+        if isinstance(thing, (dict, list, tuple)) and owned(type(thing)):  # a user's subclass, with methods
             todo += type(thing), getattr(thing, "__dict__", None)
 
     def visit_tensor(self, thing: Tensor, todo: list) -> None:
@@ -129,13 +136,13 @@ class Snapshot:
             todo += leads(thing)
         elif type(thing).__module__ == "rushlight.compile.function":
             todo.append(thing.function)
-        elif isinstance(thing, np.ndarray) and thing.nbytes <= SMALL:
+        elif isinstance(thing, np.ndarray) and thing.nbytes <= MAX_ARRAY_BYTES:
             self.facts.append(noted(ARRAY, thing))
         elif isinstance(thing, (set, frozenset)):
             self.facts.append(noted(ITEMS, thing))
-        elif isinstance(thing, TURNING):
+        elif isinstance(thing, STATEFUL):
             self.turn(thing)
-        elif isinstance(thing, MOVING):
+        elif isinstance(thing, UNGUARDED):
             self.moving = type(thing).__name__
         elif isinstance(thing, (ref, ContextVar)):
             asked = Asked(thing)
@@ -146,31 +153,33 @@ class Snapshot:
             self.mention({name for a in thing.__reduce__()[1] if isinstance(a, str) for name in a.split(".")}, todo)
         elif isinstance(thing, FunctionType):
             if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
-                self.visit_function(thing, todo)      # a piece of the library's: what wraps a function of the user's
+                self.visit_function(thing, todo)  # also a library function that is a piece: it wraps a user's function
         elif isinstance(thing, type):
             library = optimizer_of(thing)
             note = partial(self.note_named, read=frozenset(dir(library)) - STEPPING) if library else \
                 self.note_named if transparent(thing) else self.note
             for base in thing.__mro__:
-                if owned(base):                   # class attributes and methods
+                if owned(base):  # class attributes and methods
                     note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__") or (
                         isinstance(v, FunctionType) and k not in MADE)], todo)
         else:
             todo.append(type(thing))
-            todo += [EVERYWHERE] if isinstance(thing, Module) else []            # hooks of all modules
+            todo += [EVERYWHERE] if isinstance(thing, Module) else []  # the global hooks on all modules
             state = getattr(thing, "__dict__", None)
             if state is not None:
-                own = owned(type(thing))          # what moves inside a library's object is its own business
+                own = owned(type(thing))  # unguarded data inside a library's object does not forbid a program
                 note = self.note_named if transparent(type(thing)) else self.note
                 if optimizer_of(type(thing)):
                     note = partial(self.note_named, read=state.keys() - STEPPING)
-                note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, MOVING)], todo)
+                note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, UNGUARDED)], todo)
             if owned(type(thing)) and ((slots := Slots(thing)).names or slots.empty):
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
-        """Of a module of the user's, what the functions mention. Of two others the generators, but here alone: threads that
-        load data may ask them while a run is watched."""
+        """Record the attributes of a user's module that the functions name, and the state of `random` and `numpy.random`.
+
+        The generators are recorded only if the code names their module: loader threads may draw during a traced run.
+        """
         library = module.__name__.partition(".")[0]
         if library == "random":
             self.turn(random._inst)  # type: ignore[attr-defined]
@@ -182,7 +191,7 @@ class Snapshot:
                 self.item(vars(module), name, vars(module)[name], todo)
 
     def turn(self, thing: Any) -> None:
-        """Note where a generator of random numbers or a file is; if it does not say so, its changes cannot be noticed."""
+        """Record the state of a generator of random numbers, or the position of a file; if that fails, it is unguarded."""
         try:
             self.turning.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
         except Exception:
@@ -190,12 +199,12 @@ class Snapshot:
 
     def visit_function(self, function: FunctionType, todo: list) -> None:
         code = Slots(function, ("__code__", "__defaults__"))
-        for name in code.names:                   # which `%autoreload` replaces
+        for name in code.names:  # IPython's %autoreload replaces the code of functions
             self.items.append((code, name, code[name]))
         for cell in function.__closure__ or ():
             try:
                 self.item(cell, None, cell.cell_contents, todo)
-            except ValueError:                    # not filled yet
+            except ValueError:  # an empty closure cell
                 continue
         self.catches = self.catches or catches(function.__code__)
         names = set(names_in(function.__code__))
@@ -206,7 +215,7 @@ class Snapshot:
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
-        """From now on attributes of these names count."""
+        """Record the attributes of these names, in the objects visited so far, too."""
         new, self.names = names - self.names, names | self.names
         for name in sorted(self.unnamed if new & ANY_NAME else new & self.unnamed.keys()):
             for container, key, value in self.unnamed.pop(name):
@@ -222,14 +231,14 @@ class Snapshot:
             self.facts.append(noted(UNFILLED, container))
         for key, value in list(items):
             self.item(container, key, value, todo)
-            if isinstance(key, Tensor):           # an optimizer's state has parameters for keys
+            if isinstance(key, Tensor):  # the keys of an optimizer's state are parameters
                 todo.append(key)
 
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
-        """The items that code may read: by their names, or in the library those in `read`."""
+        """Record the items that code may read: those that the user's code names, and those in `read`, for the library."""
         anything, counting = bool(self.names & ANY_NAME), []
         for key, value in items:
-            # an optimizer's state is read by code that steps or loads, under whichever of the names
+            # code that names any of STEPPING may read the optimizer's state
             names = STEPPING if key in STEPPING and read is not OF_MODULES else {key}
             if anything or key in read or key.startswith("__") or self.names & names:
                 counting.append((key, value))
@@ -243,7 +252,7 @@ class Snapshot:
         todo.append(value)
 
     def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
-        """The first item that differs, in words; empty if none does. `free`: (id of container, key) of those that may."""
+        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of items that may."""
         for fact, now in zip(self.facts, other.facts):
             if found := changed(fact, now):
                 return found
@@ -257,59 +266,59 @@ class Snapshot:
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
-        """(container, key, tensor) where one that nobody has read (`read`: ids of arrays) was replaced by another."""
+        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids of arrays)."""
         return [(c, key, new) for (c, key, old), (d, key2, new) in zip(self.items, other.items)
                 if c is d and key is key2 and old is not new and type(c) in (dict, list, OrderedDict)
                 and stands_for(new, old) and id(new) not in self.tensors and id(old.array) not in read]
 
     def turned(self, other: Snapshot) -> str:
-        """The first generator of random numbers or file that was asked for some or written to since, in words."""
+        """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""
         return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.turning, other.turning)
                      if e is f and was != now), "")
 
 
 def owned(thing: FunctionType | type) -> bool:
     """Whether a function or class is the user's, not a library's."""
-    module = thing.__module__                     # of Cython's functions a descriptor
+    module = thing.__module__  # may be no string: Cython's functions have a descriptor
     return module is None or isinstance(module, str) and module.partition(".")[0] not in LIBRARIES
 
 
 def transparent(kind: type) -> bool:
-    """Whether only the user's code reads the attributes of its objects: a class of the user's, or a module's class."""
+    """Whether only the user's code and nn.Module read attributes of instances: a user's class or subclass of Module."""
     return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
 
 
 def optimizer_of(kind: type) -> type | None:
-    """The library's class that an optimizer's is made of, or is; None of other classes."""
+    """The library's optimizer class that `kind` is or inherits from; None if `kind` is no optimizer."""
     library = next((c for c in kind.__mro__ if not owned(c)), object)
     return library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A function and the functions inside it."""
+    """The code of a function and of the functions inside it."""
     todo = [code]
-    for c in todo:                                # which grows while it is read
+    for c in todo:  # the list grows in the loop
         yield c
         todo += [k for k in c.co_consts if isinstance(k, CodeType)]
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """The global names that a function and those inside it use."""
+    """The names of globals and attributes, and the strings, in a function and the functions inside it."""
     for c in codes_in(code):
         yield from c.co_names
-        for k in c.co_consts:                     # getattr(self, "scale"), case Layer(scale=1)
+        for k in c.co_consts:  # getattr(self, "scale"), case Layer(scale=1)
             yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
 
 
 @lru_cache(maxsize=4096)
 def imported_in(code: CodeType) -> list[str]:
-    """The modules that a function, and those inside it, import when they run."""
+    """The modules that a function, and the functions inside it, import in their bodies."""
     return [i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"]
 
 
 @lru_cache(maxsize=4096)
 def catches(code: CodeType) -> bool:
-    """Whether a function, or one inside it, handles errors: `with` alone hands them to those that it calls."""
+    """Whether a function, or one inside it, catches errors by `except`. A `with` statement does not count."""
     for c in codes_in(code):
         names = [i.opname for i in get_instructions(c)]
         if "suppress" in c.co_names or "SETUP_FINALLY" in names or any([

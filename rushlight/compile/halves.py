@@ -1,4 +1,4 @@
-"""The other half of a program, which the caller may run later: its node, and backwards for some of several results alone."""
+"""The backward part of a program, which the caller may run later: its node, and variants for some of several results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.backward import CURIOUS, grad
+from rushlight.autograd.backward import DOUBLE_BACKWARD_LISTENERS, grad
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.engine import overwritten, reachable
 from rushlight.autograd.grad_mode import mode
@@ -21,7 +21,7 @@ from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Kept:
-    """Tensors that the node looks after by itself, as not all of them are read each time."""
+    """The saved inputs of a compiled function. The node checks their versions itself: a backward may read some only."""
 
     __slots__ = ("tensors",)
 
@@ -30,26 +30,26 @@ class Kept:
 
 
 class Twice:
-    """Notices whether somebody differentiates twice through what a watched run has made."""
+    """Notices whether the user differentiates twice through the nodes of a traced run."""
 
     def __init__(self) -> None:
-        self.first = self.last = 0                # when its nodes were made
+        self.first = self.last = 0  # clock ticks at the begin and the end of the run
         self.seen = False
 
     def watch(self, began: int) -> None:
-        """The run has just ended."""
+        """Called at the end of a traced run. `began`: the clock tick at its begin."""
         self.first, self.last = began, tick()
-        CURIOUS.add(self)
+        DOUBLE_BACKWARD_LISTENERS.add(self)
 
     def differentiated(self, nodes: Iterable[Node]) -> None:
-        """A backward that is itself recorded begins at these nodes."""
+        """Called when a recorded backward (create_graph=True) begins at `nodes`."""
         if any([self.first < n.seq < self.last for n in reachable(nodes, self.first)]):
             self.seen = True
-            CURIOUS.discard(self)
+            DOUBLE_BACKWARD_LISTENERS.discard(self)
 
 
 class Subsets:
-    """Backwards for some of several results, made when they are asked for."""
+    """Backward parts for some of several results, made on first use."""
 
     def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]):
         self.late, self.part = outline(late) if results > 1 else Graph(), part
@@ -57,7 +57,8 @@ class Subsets:
         self.known: dict[frozenset[int], tuple[Any, list[bool], list[int]]] = {}
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
-        """The part that runs without gradients of these, which results it has, and where in `whole` its inputs are."""
+        """(the part without gradients of the results in `absent`, which inputs get a gradient, the positions of the part's
+        inputs among those of `whole`)."""
         key = frozenset(absent)
         if key not in self.known:
             graph, there = without(self.late, absent, self.seeds)
@@ -69,17 +70,17 @@ class Subsets:
 
 
 class CompiledFunctionBackward(Node):
-    """The node of a compiled function's results: its rule is the other half of the program."""
+    """The node of a compiled function's results: its rule runs the program's backward part."""
 
     __slots__ = ("call",)
 
     def arrays(self, g: Any) -> list:
-        """Gradients of the inputs that require them."""
+        """The gradients of the inputs that require grad."""
         program, shapes, saved, kept = self.saved  # type: ignore[misc]
         came = g if isinstance(g, dict) else {0: g}
         part, there = program.backward, None
         inputs = kept.tensors
-        if len(came) < len(shapes):               # what leads from other results to the inputs does not count
+        if len(came) < len(shapes):  # only some results have a gradient: run the backward part for these
             part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
             inputs = [inputs[i] for i in places]
         if clock.last_write > self.seq:
@@ -95,9 +96,9 @@ class CompiledFunctionBackward(Node):
         return [next(found) if given is not None and next(left) else None for given in program.given]
 
     def tensors(self, g: Any) -> list:
-        """The same, recorded: the function itself runs once more, if that changes nothing. RuntimeError if it would."""
+        """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would have side effects."""
         given = g if isinstance(g, dict) else {0: g}
-        if not mode().grad:                       # somebody watches, and sees numbers that no op has made
+        if not mode().grad:  # not recorded: a watcher asked for ops, and gets new arrays
             found = self.arrays({k: t.array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
@@ -114,7 +115,7 @@ class CompiledFunctionBackward(Node):
             outs.append(t)
             return 0, False
         hooked = [t.node for t in ins if t.node is not None and t.node.hooks is not None]
-        with entered(arguments) as cut, unhooked(hooked):       # hooks, and what is below arguments, the engine will see to
+        with entered(arguments) as cut, unhooked(hooked):  # the engine runs the hooks, and goes on below the arguments
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]
             cut()

@@ -1,24 +1,23 @@
-"""Statements of little work that follow one another, as one compiled function: a call from Python costs 1 to 2 us, as much
-as a thousand elements, a call from compiled code 10 ns.
+"""Join consecutive small statements into one compiled function: calls from compiled code are far cheaper than from Python.
 
     loop_0(t2, p2, t3)                            @joint(loop_0, loop_1)
     t9 = new[0]()                                 def part_0(a0, a1, a2, a3, n_f32):
     loop_1(t3, t9.reshape((6,)), f32(0.1))   ->       loop_0(a0, a1, a2)
                                                       loop_1(a2, shaped(a3, (6,)), n_f32[0])
 
-The loops stay as they are, so that the numbers are the same, bit by bit, whether they are called one by one or in a part.
+The loops themselves are unchanged, so joined loops give the same numbers, bit by bit, as loops called from Python.
 """
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-LITTLE = 1 << 16                                  # elements times cost below which a statement is one of little work
-MOST = 64                                         # of them in one function
+MAX_SMALL_WORK = 1 << 16  # statements below this work (elements x cost per element) are joined
+MAX_JOINED = 64  # statements merged into one compiled function
 
 
 class Statement(str):
-    """A line of a program. `loop`, `arguments`: what it calls, if it does little work; `early`: it may run sooner."""
+    """A line of a program. `loop`, `arguments`: of a small statement that may be joined. `early`: may be moved up."""
 
     loop = ""
     arguments: tuple[str, ...] = ()
@@ -34,27 +33,31 @@ def call(loop: str, arguments: Iterable[str], little: bool) -> Statement:
 
 
 def early(text: str) -> Statement:
-    """A statement that looks at memory or asks for some: nothing changes if it runs before others."""
+    """A statement that allocates or views memory: it may run before the statements above it."""
     made = Statement(text)
     made.early = True
     return made
 
 
 class Joints:
-    """`lines` with parts in place of their statements; `texts` of these functions, and the `setup` that they need."""
+    """Joins the statements of a program.
+
+    `lines`: the program, with calls of joined functions. `texts`: the joined functions. `setup`: lines that define their
+    arrays of numbers.
+    """
 
     def __init__(self, lines: Iterable[str], mark: str = ""):
         self.mark = mark
         self.lines: list[str] = []
         self.texts: list[str] = []
         self.setup: list[str] = []
-        self.waiting: list[str] = []              # statements and comments that may become a part
+        self.waiting: list[str] = []  # small statements, with comments, to be joined
         for line in lines:
             if getattr(line, "early", False) and self.waiting:
                 self.lines.append(line)
             elif getattr(line, "loop", ""):
                 self.waiting.append(line)
-                if len(self.waiting) >= MOST:
+                if len(self.waiting) >= MAX_JOINED:
                     self.flush()
             elif line.startswith("#") and self.waiting:
                 self.waiting.append(line)
@@ -72,10 +75,10 @@ class Joints:
             self.join(calls)
 
     def join(self, calls: list[Statement]) -> None:
-        """One function of some statements, and its call."""
+        """Write a function of these calls, and a line that calls it."""
         name = f"{self.mark}part_{len(self.texts)}"
-        arrays: dict[str, str] = {}               # name in the program -> parameter
-        numbers: dict[str, dict[str, int]] = {}   # type -> number -> its place
+        arrays: dict[str, str] = {}  # name in the program -> parameter
+        numbers: dict[str, dict[str, int]] = {}  # type -> number -> its index
         body = []
         for c in calls:
             given = []

@@ -12,7 +12,7 @@ import numpy as np
 from rushlight.adding import FEW
 from rushlight.compile.expressions import SHORT
 from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, is_view, lineage, parents_of
-from rushlight.compile.joint import LITTLE, MOST, Joints, call, early
+from rushlight.compile.joint import MAX_JOINED, MAX_SMALL_WORK, Joints, call, early
 from rushlight.compile.loops import Kernel, slots_of, work
 from rushlight.compile.memory import Plan, orders
 from rushlight.compile.passes.decompose import REDUCTIONS
@@ -175,7 +175,7 @@ class Lowering:
     def write_copy(self, store: Store) -> None:
         target, value = self.array(store.target), self.array(store.value)
         if not (self.fuse and {store.target, store.value} <= self.dense and store.target.dtype == store.value.dtype
-                and 0 < store.target.size < LITTLE and store.target.dtype.char not in "eV"):    # Numba has no halves
+                and 0 < store.target.size < MAX_SMALL_WORK and store.target.dtype.char not in "eV"):    # Numba has no halves
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
@@ -298,7 +298,7 @@ class Lowering:
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
             v.name = self.name("r")               # which need not lie in memory as the traced one did
-            if v.size * v.dtype.itemsize >= LITTLE and not call.shares:
+            if v.size * v.dtype.itemsize >= MAX_SMALL_WORK and not call.shares:
                 self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
         names, listed = ", ".join(v.name for v in call.outs), bool(TABLE[call.op].options.get("list"))
@@ -442,7 +442,7 @@ class Lowering:
 def is_little(item: Any) -> bool:
     """Whether a call from Python costs as much as what an item does; of what can be called from a compiled function."""
     if isinstance(item, Cluster):
-        return len(item.steps) < MOST and work(item) < LITTLE
+        return len(item.steps) < MAX_JOINED and work(item) < MAX_SMALL_WORK
     return item.runs(mm, mv) and is_small(item)
 
 

@@ -1,4 +1,4 @@
-"""What `rushlight.compile(module)` returns: a module around the one that was given, whose names begin with `_orig_mod.`."""
+"""`OptimizedModule`, the result of `rushlight.compile(module)`: wraps the module as its child `_orig_mod`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -9,10 +9,10 @@ from rushlight.nn.module import Module
 
 
 class OptimizedModule(Module):
-    """A module that runs compiled. Its only child `_orig_mod` is the module itself: the same parameters, the same modes.
+    """A module that runs compiled. Its only child `_orig_mod` is the original module, with its parameters and modes.
 
-    As torch's: names in `state_dict()` begin with `_orig_mod.`, what is not found here is the module's, attributes that are
-    assigned are assigned there. Hooks hung here run around the compiled call.
+    As torch's: names in `state_dict()` begin with `_orig_mod.`; attributes are read from and set on the original module.
+    Hooks registered here run around the compiled call.
 
     >>> fast = rushlight.compile(rushlight.nn.Linear(2, 1))
     >>> list(fast.state_dict()), fast.in_features
@@ -31,12 +31,12 @@ class OptimizedModule(Module):
         return self.compiled(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes, compiled."""
+        """The module's forward, compiled."""
         return self.compiled(*args, **kwargs)
 
     @property
     def training(self) -> bool:  # type: ignore[override]
-        """The module's."""
+        """Whether the original module is in training mode."""
         return bool(self._modules["_orig_mod"].training)  # type: ignore[union-attr]
 
     def __getattr__(self, name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Numbers that change from run to run: the settings of optimizers, which schedulers change at will.
+"""Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a program.
 
-A traced run holds numbers fast. Where two runs do the same but for some numbers, and each of these was computed in both runs
-from settings of an optimizer in the same way (as it is, negated, times another one, one minus that), the program reads
-the settings anew at each run. Where several settings would explain a number, all of them must go on agreeing.
+A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the same formula of
+optimizer settings gives each of these constants (the setting, its negative, a product of two settings, one minus that), then
+the program reads the settings in each run. If several formulas explain a number, the program checks that they still agree.
 """
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import numpy as np
 from rushlight.compile.graph import Call, Graph, Value, with_each
 from rushlight.compile.guards import Snapshot, optimizer_of
 
-Item = tuple[int, Any]                            # a container by its id, and a key
+Item = tuple[int, Any]  # (id of a container, key)
 
 FORMS: tuple[Callable[[float, float], float], ...] = (
     lambda v, w: v, lambda v, w: -v, lambda v, w: v * w, lambda v, w: -v * w, lambda v, w: 1 - v * w, lambda v, w: 1 - v)
 
 
 def setting(group: dict, name: Any) -> Any:
-    """A setting of an optimizer: `lr`, or one of several in a tuple, ("betas", 0)."""
+    """A setting of an optimizer's group by name: "lr", or ("betas", 0) for an element of a tuple."""
     return group[name[0]][name[1]] if type(name) is tuple else group[name]
 
 
 class Number:
-    """A number made of settings; `array` is what it is now, as a program's input."""
+    """A number computed from settings. `ways`: (group, name, other name, form) of each formula. `array`: its value now."""
 
     def __init__(self, ways: list[tuple[dict, Any, Any, Callable]], dtype: np.dtype):
         self.ways, self.dtype = ways, dtype
@@ -38,14 +38,14 @@ class Number:
         return np.asarray(form(setting(group, name), setting(group, other)), self.dtype)
 
     def agrees(self) -> bool:
-        """Whether all explanations still give one number."""
+        """Whether all formulas still give the same number."""
         if len(self.ways) == 1:
             return True
         return len({form(setting(group, name), setting(group, other)) for group, name, other, form in self.ways}) == 1
 
 
 def occurrences(graph: Graph) -> list[Value]:
-    """The 0-d constants that calls are given, one after the other."""
+    """The 0-d float constants among the arguments of calls, in order."""
     return [a for s in graph.steps if isinstance(s, Call) for a in flat(s.args) if is_number(a)]
 
 
@@ -62,13 +62,13 @@ def flat(args: Any) -> Iterator[Any]:
 
 
 def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot) -> dict[int, Number] | None:
-    """For each number that differs, by its place, how it is made of settings; None if one cannot be explained."""
+    """{index: Number} for each constant that differs between two runs; None if no formula explains one of them."""
     changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v.array.tobytes()]
     if len(old) != len(new) or not changed:
         return None
     settings = changed_settings(before, now)
     found: dict[int, Number] = {}
-    known: dict[tuple, Number] = {}               # each parameter's step has the same ones
+    known: dict[tuple, Number] = {}  # the steps of all parameters use the same numbers
     for i in changed:
         dtype = new[i].dtype
         target = old[i], new[i].array.tobytes()
@@ -87,20 +87,20 @@ def as_bytes(value: float, dtype: np.dtype) -> bytes:
 
 
 def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, Any, tuple, tuple]]:
-    """(group, a setting that has changed, another one of the group, both values then, both now)."""
+    """(group, name of a changed setting, name of another, both values in `before`, both values now)."""
     then = {(id(c), name): v for c, k, v in before.items for name, v in settings(k, v)}
     found = []
     for group in optimizer_groups(now):
         names = [name for k, v in group.items() for name, _ in settings(k, v) if (id(group), name) in then]
         for name, other in product(names, names):
             pair, here = then[id(group), name], setting(group, name)
-            if pair != here and pair * here > 0:  # still of the same sign: rules ask for that
+            if pair != here and pair * here > 0:  # of the same sign: optimizers branch on lr > 0
                 found.append((group, name, other, (pair, then[id(group), other]), (here, setting(group, other))))
     return found
 
 
 def settings(key: Any, value: Any) -> Iterator[tuple[Any, float]]:
-    """The numbers of an item of an optimizer's group, by name."""
+    """(name, number) for each float of an item in an optimizer's group."""
     if type(key) is str and type(value) is float:
         yield key, value
     elif type(key) is str and type(value) is tuple:
@@ -108,7 +108,7 @@ def settings(key: Any, value: Any) -> Iterator[tuple[Any, float]]:
 
 
 def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
-    """The dicts with the settings of all optimizers that a function can reach; none if its own text names them."""
+    """The param_groups of all optimizers that the function can reach; none if the user's code names `param_groups`."""
     if "param_groups" in snapshot.names:
         return
     for thing in snapshot.kept:
@@ -117,7 +117,7 @@ def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
 
 
 def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
-    """Let calls read these numbers instead of the constants."""
+    """Replace these constants in the graph by inputs."""
     places = iter(range(1 << 60))
     made: dict[Number, Value] = {}
 

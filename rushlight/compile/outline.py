@@ -1,4 +1,4 @@
-"""What a watched run did, in a form that can be compared with the next one and turned into a program."""
+"""The summary of a traced run: can be compared with that of the next run, and turned into a program."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,11 @@ from rushlight.tensor import Tensor, from_array
 
 
 class Expected(NamedTuple):
-    """Arrays of an eager run: results, gradients, gradients that backward would give; the leaves of the gradients."""
+    """Arrays of an eager run, to compare a program with.
+
+    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from
+    gradients of ones; `leaves`: the leaves of `grads`.
+    """
 
     results: list[np.ndarray]
     grads: list[np.ndarray]
@@ -35,8 +39,10 @@ class Expected(NamedTuple):
 
 @contextmanager
 def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
-    """Inside, arguments that were computed from others begin with an `Entry`; the function that is given lets their history
-    end there."""
+    """Inside, the node of each non-leaf argument is an `Entry`, which hides the graph that computed the argument.
+
+    Yields a function that cuts the entries off that graph.
+    """
     begun: list[tuple[Tensor, Entry, Node, bool]] = []
     for t in flat:
         if t.node is not None and not t.node.leaf and type(t.node) is not Entry:
@@ -52,24 +58,24 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
         for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
             t.node = origin if t.node is entry else t.node
-            if unwritten and t.writes is not None:              # what was written meanwhile, the node that made it must
-                origin.writes = t.writes          # know; one that `exp_()` made keeps an array of its own
+            if unwritten and t.writes is not None:  # the first write was in the run: its log belongs to the node, too
+                origin.writes = t.writes
 
 
 class Outline:
-    """What a watched run did, in a form that can be compared with the next one."""
+    """The summary of a traced run: its graph, the plan of its result, and what guards must hold."""
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
-        """`grads`: (where to find it, tensor, its gradient before the run) of everyone. TypeError where it cannot be."""
+        """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no program can do the run."""
         left = before.replaced(after, tracer.external)
         before.placed = {(id(c), key) for c, key, _ in left}
         self.before, self.moved = before, before.difference(after) or before.turned(after)
-        self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}    # arguments, also in other ways
+        self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}  # arguments also reached otherwise
         self.values: list[Value] = []
-        self.live: list[int] = []                 # which of the results the caller may run backward from
-        self.shown: set[int] = set()              # whose memory they show
-        waiting: list[Tensor] = []
-        places: dict[int, tuple[int, bool]] = {}  # a tensor that is returned twice is one tensor
+        self.live: list[int] = []  # the numbers of the results from which the caller may run backward
+        self.shown: set[int] = set()  # ids of the arrays that own the memory of results
+        waiting: list[Tensor] = []  # the results in `live`
+        places: dict[int, tuple[int, bool]] = {}  # id of a result -> its number: it may be returned twice
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             if id(t) not in places:
@@ -95,14 +101,16 @@ class Outline:
         self.form = form(self.graph, self.plan)
         self.numbers = occurrences(self.graph)
         self.bytes = [v.array.tobytes() for v in self.numbers]
-        self.free: frozenset[Item] = frozenset()  # settings of optimizers that may change, but for their signs
+        self.free: frozenset[Item] = frozenset()  # settings of optimizers that may change, but keep their sign
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
     def check_shown(self, everyone: list[Tensor], live: list[Tensor], tracer: Tracer) -> None:
-        """TypeError where a result that has a history shows memory of another one, or of a tensor that has one: a write to
-        either must change both histories, and what a program returns does not know of other tensors. Also where two show
-        the memory of a constant, of which each would get a copy."""
+        """TypeError if a result with a node shares memory with another result, or with a tensor that has a node.
+
+        A write to one must change the nodes of both, and a program's results are not registered as views. Also TypeError if
+        two results share the memory of a constant: a program would return two copies.
+        """
         roots: dict[int, np.ndarray] = {}
         for a in self.expected.results:
             root = tracer.owner.get(id(a), a)
@@ -116,9 +124,9 @@ class Outline:
                     raise TypeError("returns tensors that share memory")
 
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
-        """The number of a result, and whether backward has already gone through it."""
+        """(the number of a result, whether a backward inside the run has freed its graph)."""
         v = tracer.value(t)
-        root = tracer.owner.get(id(t.array), t.array)           # itself, of what was detached
+        root = tracer.owner.get(id(t.array), t.array)
         if id(root) in tracer.written and (id(root) in tracer.known or id(root) in self.shown):
             tracer.stop("returns a view of memory that it writes to")
         self.shown.add(id(root))
@@ -131,18 +139,18 @@ class Outline:
         return len(self.values) - 1, spent
 
     def let_go(self) -> None:
-        """Forget the arrays of the run; what is left can be compared."""
+        """Free the arrays of the run; what is left can still be compared."""
         self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
 
     def unsteady(self, last: Outline) -> str | None:
-        """Why this run and the last one are not the same program; None if they are."""
+        """Why this run and the last one are not the same program; None if they are the same."""
         if self.moved:
             return f"changes Python state: {self.moved}"
         if self.form != last.form:
             return f"does something else in each run: {self.first_difference(last)}"
         changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
         if not last.before.difference(self.before, changed):
-            self.free = changed                   # also what no number comes from: Rprop reads lr in its first step alone
+            self.free = changed  # also settings that no number depends on: Rprop reads lr in its first step only
         if self.bytes == last.bytes:
             return None
         found = explained(last.bytes, self.numbers, last.before, self.before)
@@ -152,13 +160,16 @@ class Outline:
         return None
 
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
-        """Arguments that the program cannot be given others for: the function reaches the same tensor in another way, and
-        who knows in which way it was meant. If the last run had another one here and did the same, it was the argument."""
+        """(index, tensor) of the arguments that must be these very tensors in each call.
+
+        The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op
+        used. If the last run had another tensor as argument and did the same, the ops used the argument.
+        """
         same = not self.before.difference(last.before, self.free)
         return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
 
     def first_difference(self, last: Outline) -> str:
-        """The first step that differs, by the user's line."""
+        """The first step that differs between two runs, with the user's line."""
         for old, new, (op, line) in zip(last.form, self.form, self.lines):
             if old != new:
                 return f"{op} at {place(*line)}" if line else op
@@ -166,8 +177,11 @@ class Outline:
 
 
 class Numbers:
-    """Values as numbers in order of appearance, constants by their elements. (A function inside another that calls itself
-    would keep all values until the garbage collector comes: 150 MB for each watched step of a small GPT.)"""
+    """Numbers values in order of appearance, so that the graphs of two runs can be compared.
+
+    Constants are represented by their elements. (A class, because a recursive closure is a reference cycle, which would keep
+    all values until the garbage collector runs.)
+    """
 
     def __init__(self) -> None:
         self.known: dict[Value, Any] = {}
@@ -176,7 +190,7 @@ class Numbers:
         if v not in self.known:
             what: Any = len(self.known)
             if is_number(v):
-                return "number", v.dtype.str      # compared apart: it may change
+                return "number", v.dtype.str  # compared separately (numbers.py): it may change
             if v.kind == "constant":
                 what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
             elif v.kind == "input":
@@ -185,14 +199,14 @@ class Numbers:
         return self.known[v]
 
     def plain(self, a: Any) -> Any:
-        """An argument with numbers in place of values."""
+        """An argument of a step, with each value replaced by its number."""
         if isinstance(a, Value):
             return self.of(a)
         return (type(a).__name__, *map(self.plain, a)) if type(a) in (tuple, list) else key(a)
 
 
 def form(graph: Graph, plan: Any) -> list[Any]:
-    """The graph as plain data."""
+    """The graph as plain data that can be compared."""
     numbers = Numbers()
     rows: list[Any] = [(s.op, numbers.plain(s.args), tuple([(numbers.of(v), v.shape, v.dtype.str) for v in s.outs]))
                        for s in graph.steps]
@@ -203,7 +217,7 @@ def form(graph: Graph, plan: Any) -> list[Any]:
 
 
 def plan_key(plan: Any) -> Any:
-    """What is returned, comparable."""
+    """The plan of a result as plain data that can be compared."""
     kind, what = plan
     if kind == "value":
         return kind, key(what) if isinstance(what, PLAIN) else id(what)
@@ -215,15 +229,15 @@ def plan_key(plan: Any) -> Any:
 
 
 def shared(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have an element in common; True where that is hard to say."""
+    """Whether two arrays have an element in common; True if that is too hard to compute."""
     try:
         return np.shares_memory(a, b, max_work=10_000)
-    except Exception:                             # TooHardError, whose place differs between NumPy's versions
+    except Exception:  # TooHardError, whose module differs between NumPy's versions
         return True
 
 
 def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
-    """TypeError where tensors share memory in a way that another call need not repeat, or that is written."""
+    """TypeError if an argument shares memory with a tensor that the function reaches, or if shared memory is written."""
     own = {id(t.array) for t in snapshot.tensors.values()}
     own |= {id(t._grad.array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
     if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
@@ -235,7 +249,7 @@ def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
 
 
 def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
-    """Where to find each tensor that exists before the run; an argument is one, even if the function also reaches it."""
+    """The source of each tensor that exists before the run. An argument that the function also reaches is an argument."""
     found: dict[int, tuple[str, Any]] = {}
     for i, t in enumerate(flat):
         found.setdefault(id(t), ("argument", i))
@@ -245,12 +259,15 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
 
 
 def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
-    """Trace the backward that the caller may run: (where its inputs come from, their gradients, from which results each
-    comes); the gradients as arrays in `gives`."""
+    """Trace the backward that the caller may run after the call, from the results `live`.
+
+    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
+    from). Appends the gradients' arrays to `gives`.
+    """
     known = {t.node: source for source, t, _ in everyone if t.node is not None}
     below = reachable([t.node for t in live])  # type: ignore[misc]
     hooked = [n for n in below if n.hooks is not None]
-    if any(not (n.leaf and n in known) for n in hooked):        # the caller's backward runs those of leaves
+    if any(not (n.leaf and n in known) for n in hooked):  # hooks on leaves run in the caller's backward
         raise TypeError("has hooks on tensors that require grad")
     nodes = {n: known[n] for n in below if n in known}
     if any(not n.leaf and type(n) is not Entry for n in nodes):
@@ -276,7 +293,7 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
 
 @contextmanager
 def unhooked(nodes: list[Node]) -> Iterator[None]:
-    """Inside, these have no hooks: they are of the class that they had before (`with_hooks` in autograd/node.py)."""
+    """Inside, these nodes have no hooks: they are of their class without hooks (`with_hooks` in autograd/node.py)."""
     kinds = [type(n) for n in nodes]
     for n, kind in zip(nodes, kinds):
         n.__class__ = kind.__base__  # type: ignore[assignment]
@@ -288,11 +305,11 @@ def unhooked(nodes: list[Node]) -> Iterator[None]:
 
 
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
-    """Arrays that exist before the run: of arguments, of what the function can reach, of their gradients."""
+    """id -> (array, source) of the arrays that exist before the run: of arguments, reachable tensors, gradients."""
     known: dict[int, Any] = {}
     for t in (*flat, *snapshot.tensors.values()):
         if (own := t.array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
-            t.array = t.array.view(dtypes.of(own).numpy)         # of an unpickled array: else an op would do so
+            t.array = t.array.view(dtypes.of(own).numpy)  # an unpickled array has an equal dtype that is another object
     for i, t in enumerate(flat):
         known.setdefault(id(t.array), (t.array, ("argument", i)))
     for t in snapshot.tensors.values():

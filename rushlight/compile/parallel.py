@@ -1,8 +1,8 @@
-"""Large loops on all cores: the arrays are cut along their rows, and each part is a call of the same function.
+"""Large loops on all cores: arrays are divided along their rows, and each thread calls the same function on its rows.
 
-Python's own threads do it, as compiled loops release the interpreter's lock. Numba's parallel regions were tried: they
-compile for seconds, and their OpenMP workers spin after each region while BLAS wants the cores (a 0.25 ms sequence took
-8 ms). Handing a part to a waiting thread and back takes 20 to 40 us, so only loops of more than 0.1 ms are cut.
+Uses Python's threads, since compiled loops release the interpreter's lock. Numba's parallel regions compile for seconds, and
+their OpenMP workers spin after each region while BLAS needs the cores. Passing a part to a waiting thread and back takes
+tens of microseconds, so only loops of more than about 0.1 ms are divided.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import numpy as np
 
 from rushlight.threads import cores
 
-CUT, OWN = 1, 2                                   # how an argument is divided: along rows; a part's own, added up
+CUT, OWN = 1, 2  # how an argument is divided: along rows; one array per part, summed at the end
 
 
 class Pool:
-    """Threads that wait for work; started when first needed, again after a fork."""
+    """Threads that wait for work; started on first use, and again after a fork."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -36,7 +36,7 @@ class Pool:
             self.size = max(size, self.size)
 
     def run(self, function: Callable, calls: Sequence[tuple]) -> None:
-        """All calls at once; the first error is raised when all have ended."""
+        """Run all calls in parallel. After all have ended, raises an error if there was one."""
         if len(calls) - 1 > self.size or self.process != os.getpid():
             self.grow(len(calls) - 1)
         done: SimpleQueue = SimpleQueue()
@@ -55,7 +55,7 @@ class Pool:
 
 
     def help(self) -> None:
-        """Do what no thread has begun with: on a busy machine they may wait long for a core."""
+        """Run the calls that no thread has started: on a busy machine threads may wait long for a core."""
         try:
             while True:
                 perform(*self.inbox.get_nowait())
@@ -64,7 +64,7 @@ class Pool:
 
 
 def work(inbox: SimpleQueue) -> None:
-    """A thread's life: calls, one after the other."""
+    """The main loop of a thread: perform calls, one after the other."""
     while True:
         perform(*inbox.get())
 
@@ -81,8 +81,11 @@ pool = Pool()
 
 
 def in_parts(loop: Callable, arguments: tuple, how: Sequence[int]) -> None:
-    """`loop(*arguments)`, cut: `how` says for each argument whether it is handed on whole (0), cut along its first
-    dimension (1), or an array to which every part adds what it finds (2)."""
+    """`loop(*arguments)` on all cores.
+
+    `how`, for each argument: 0, every part gets the whole; CUT, divided along the first dimension; OWN, an array of which
+    each part gets an empty one to fill, and the argument gets their sum.
+    """
     rows = next(len(a) for a, h in zip(arguments, how) if h == CUT)
     parts = min(cores(), rows)
     if parts <= 1:

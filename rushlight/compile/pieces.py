@@ -1,4 +1,4 @@
-"""A function in pieces: what no program can do stays Python, the statements between become functions that can be compiled.
+"""Divide a function at its graph breaks: those statements stay Python; the statements between become compiled pieces.
 
     def step(x, y):                               def step(x, y):
         optimizer.zero_grad()                         loss = piece_1(x, y)         # three statements, compiled
@@ -7,8 +7,8 @@
         losses.append(loss.item())
         optimizer.step()
 
-Which statements these are the watched run has told, by the places in the file where it went on in Python. Whatever the
-statements do, they do in the order and with the variables of the user's function.
+The traced run reports the graph breaks by their places in the file. All statements keep the order and the variables of the
+user's function.
 """
 from __future__ import annotations
 
@@ -34,22 +34,25 @@ from rushlight.compile.syntax import (
 )
 from rushlight.errors import ours
 
-Stop = tuple[tuple[CodeType, int], ...]           # the frames at a break, innermost first: code and instruction
+Stop = tuple[tuple[CodeType, int], ...]  # the frames at a graph break, innermost first: (code, instruction)
+# Syntax that stays Python.
 PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
           ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try,
           ast.NamedExpr, ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
+# Names that stay Python: they read the frame, or have side effects.
 LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id",
            "breakpoint"}
-CHEAP = {*dir(builtins)}                          # alone they are no work for a program
-GROWING = {"append", "extend", "insert", "appendleft", "popleft"}
-LASTING = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}    # no numbers change
-OF_TENSORS = {"grad", "data", "requires_grad"}    # attributes that may be assigned in a program
-DEEPEST = 8                                       # pieces of pieces of pieces
-NUMBERS = {"item", "tolist", "numpy"}             # methods that make Python's numbers of a tensor
+CHEAP = {*dir(builtins)}  # a call of a builtin alone is not worth a program
+GROWING = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
+# methods that change a tensor's state, which no program can do
+LASTING = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
+OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that may be assigned in a program
+MAX_DEPTH = 8  # of pieces inside pieces
+NUMBERS = {"item", "tolist", "numpy"}  # methods that return Python numbers or arrays
 
 
 def home(function: Any) -> tuple[FunctionType, Any] | None:
-    """The function written in Python that runs when this is called, and the object that it is a method of."""
+    """(the Python function that runs when `function` is called, the object that it is a method of); None if unknown."""
     if isinstance(function, FunctionType):
         return function, None
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
@@ -63,25 +66,26 @@ def home(function: Any) -> tuple[FunctionType, Any] | None:
 
 
 def wrapped(function: FunctionType) -> FunctionType | None:
-    """The user's function that one of the library's stands around: `no_grad()`, or an optimizer's `step` with its hooks."""
+    """The user's function inside a wrapper of the library: a `no_grad()` decorator, an optimizer's `step` with hooks."""
     inner = function.__dict__.get("__wrapped__")
     return inner if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner) else None
 
 
 def around(function: FunctionType, inner: Any, other: Any) -> FunctionType:
-    """A function that calls `other` where this one calls `inner`."""
+    """A copy of `function` that calls `other` in place of `inner`."""
     cells = [CellType(other) if cell.cell_contents is inner else cell for cell in function.__closure__ or ()]
     return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells))
 
 
 def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
-    """Its definition, also of what is itself a piece."""
+    """The syntax tree of a function, which may itself be a piece."""
     piece = function.__dict__.get("piece")
     return tree_of(function.__code__) if piece is None else piece.tree
 
 
 class Piece(NamedTuple):
-    """What a piece knows of itself: `apart`: the codes of the functions that it is a piece of, which it does not call."""
+    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it, which it must not call.
+    """
 
     tree: ast.FunctionDef
     depth: int
@@ -89,18 +93,21 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """The function around the pieces. `compiled(function)` makes a piece; `parts`: those made so far; `places`: statements
-    that change Python state, besides those at which there was a stop; `counters`: arguments, by place or name, that are
-    another number in each call; `plain`: only if nothing is computed from them."""
+    """The divided function, with calls of the pieces.
+
+    `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces made so far. `places`:
+    further statements that change Python state. `counters`: positions or names of the arguments that are another number in
+    each call. `plain`: divide only if no computation depends on these arguments.
+    """
 
     def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = (),
                  counters: Iterable[Any] = (), plain: bool = True):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
-        self.inside: dict[FunctionType, Any] = {}               # functions that it calls, with breaks of their own
-        self.codes: set[CodeType] = set()
+        self.inside: dict[FunctionType, Any] = {}  # called function with graph breaks -> the same, compiled
+        self.codes: set[CodeType] = set()  # the code of called functions with graph breaks
         self.function: FunctionType | None = None
-        self.entered = 0                          # calls of such functions
+        self.entered = 0  # the number of calls of such functions
         found = home(whole)
         if found is None:
             return
@@ -112,7 +119,7 @@ class Pieces:
         piece = self.original.__dict__.get("piece", Piece(None, 0, frozenset()))  # type: ignore[arg-type]
         self.depth, self.apart = piece.depth, piece.apart | {self.original.__code__}
         tree = tree_of_function(self.original)
-        if tree is None or self.depth > DEEPEST:
+        if tree is None or self.depth > MAX_DEPTH:
             return
         own, called = self.places(stops)
         self.changing = [*places]
@@ -127,7 +134,7 @@ class Pieces:
             self.build(made)
 
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
-        """Where the function looks at numbers itself, and where it calls others that do."""
+        """(places of graph breaks in the function itself, places of its calls of functions with graph breaks)."""
         code, own, called = self.original.__code__, [], []
         for stop in stops:
             for i, (c, lasti) in enumerate(stop):
@@ -147,7 +154,7 @@ class Pieces:
         self.function = function_of(around.node, self.original, {**around.made, "piece of": self.entering})
 
     def entering(self, function: Any) -> Any:
-        """What is called in place of a function that has breaks of its own."""
+        """The function to call in place of `function`: its compiled version if it has graph breaks."""
         found = home(function)
         if found is None or found[0].__code__ not in self.codes and not (self.changing and owned(found[0])):
             return function
@@ -159,7 +166,7 @@ class Pieces:
         return made if instance is None else MethodType(made, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = home(self.whole)                  # a module may have been given hooks, or another forward
+        found = home(self.whole)  # a module may have got hooks or another forward since
         if found is None or found[0] is not self.original:
             return self.whole(*args, **kwargs)
         assert self.function is not None
@@ -167,14 +174,17 @@ class Pieces:
 
 
 class Around:
-    """Divides a definition: `node` is what remains, `made` are the pieces by name; `entered`: calls of functions with
-    breaks of their own."""
+    """Divides a definition.
+
+    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of functions with graph breaks.
+    `left`: the number of statements that stay Python.
+    """
 
     def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place],
                  moved: list[Place], counters: list[str]):
         self.own, self.called, self.moved, self.function = own, called, moved, function
         self.made: dict[str, Any] = {}
-        self.entered = self.left = self.loops = 0               # calls, statements that stay Python, loops around
+        self.entered = self.left = self.loops = 0  # loops: the nesting depth of loops at the current statement
         self.tree = tree
         a = tree.args
         given = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))]
@@ -186,15 +196,16 @@ class Around:
                              if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store))
         self.reads.update(n.target.id for n in ast.walk(tree)
                           if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        # variables that hold another Python number in each call; attributes that are assigned
         self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
         self.node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
 
-    # -- what goes on changing from call to call -----------------------------------------------------------------------
+    # -- variables that change from call to call -----------------------------------------------------------
 
     def find_changing(self) -> None:
-        """Variables that hold other Python numbers in each call, and attributes that are assigned."""
+        """Find the variables that hold another Python number in each call, and the attributes that are assigned."""
         for n in ast.walk(self.tree):
             if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
                 self.attributes |= {n.attr} - OF_TENSORS if isinstance(n, ast.Attribute) else set()
@@ -205,7 +216,7 @@ class Around:
                 of = n.iter.func.id if isinstance(n.iter.func, ast.Name) else ""
                 self.changing |= {first.id} if of in ("enumerate", "range") and isinstance(first, ast.Name) else set()
         before = -1
-        while before != len(self.changing):       # what is computed from them changes, too
+        while before != len(self.changing):  # numbers computed from changing numbers change, too
             before = len(self.changing)
             for n in ast.walk(self.tree):
                 if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and (
@@ -230,13 +241,13 @@ class Around:
         return isinstance(e, (ast.Compare, ast.BoolOp, ast.UnaryOp)) and any(
             isinstance(x, ast.expr) and self.number(x) for x in ast.walk(e) if x is not e)
 
-    # -- which statements a program can do -----------------------------------------------------------------------------
+    # -- statements that a program can do ------------------------------------------------------------------
 
     def broken(self, node: Any) -> bool:
         return any(p.inside(node) for p in (*self.own, *self.called, *self.moved))
 
     def free(self, s: ast.AST) -> bool:
-        """Whether a statement or expression, of several lines perhaps, can be part of a piece."""
+        """Whether a whole statement or expression can be part of a piece."""
         if self.broken(s) or isinstance(s, (ast.Break, ast.Continue)):
             return False
         arguments = {id(a) for n in ast.walk(s) if isinstance(n, ast.Call) for a in n.args}
@@ -249,7 +260,7 @@ class Around:
             if isinstance(n, ast.Name) and (n.id in LOOKING or n.id in self.changing):
                 return False
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in self.captured:
-                return False                      # a function made here sees the variable itself
+                return False  # an inner function reads the variable itself
             if isinstance(n, ast.Attribute) and n.attr in self.attributes:
                 return False
             if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
@@ -261,7 +272,7 @@ class Around:
                        and n.target.id in self.changing for n in ast.walk(s))
 
     def of_python(self, e: ast.expr) -> bool:
-        """Whether a called function is one of Python's library: clocks, random numbers, logs."""
+        """Whether `e` names a function of Python's library with side effects: clocks, random numbers, logs, files."""
         path = []
         while isinstance(e, ast.Attribute):
             path.append(e.attr)
@@ -277,7 +288,10 @@ class Around:
     # -- dividing ------------------------------------------------------------------------------------------------------
 
     def divided(self, body: list[ast.stmt], known: frozenset) -> tuple[list[ast.stmt], frozenset]:
-        """Statements with calls of pieces for those that programs can do. `known`: variables that have a value before."""
+        """(the statements with pieces replaced by calls, the variables that have a value after them).
+
+        `known`: the variables that have a value before them.
+        """
         out: list[ast.stmt] = []
         run: list[ast.stmt] = []
         start = known
@@ -298,8 +312,8 @@ class Around:
         return out + self.piece(run, start), known
 
     def piece(self, run: list[ast.stmt], known: frozenset) -> list[ast.stmt]:
-        """The call of a new piece, or the statements themselves where it would not pay or not be the same."""
-        while run and not works(run[0]):          # `best = 0` needs no program
+        """The call of a new piece; or the statements themselves, if a piece does not pay or would change the meaning."""
+        while run and not works(run[0]):  # `best = 0` needs no program
             return [run[0], *self.piece(run[1:], known | needs(run[:1], known)[1])]
         if not run:
             return []
@@ -311,7 +325,7 @@ class Around:
         results = sorted(n for n in changed if n.startswith("value ") or self.reads[n] > inside[n]
                          or self.loops and n in wanted)
         given = sorted(wanted & self.variables | {n for n in results if n not in after})
-        if not set(given) <= known:               # a variable that may have no value cannot be handed over
+        if not set(given) <= known:  # a variable that may be unbound cannot be an argument
             return run
         name = f"piece {len(self.made) + 1}"
         first, last = run[0], run[-1]
@@ -324,7 +338,7 @@ class Around:
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
-        """A statement that stays Python: pieces are made of what it contains."""
+        """A statement that stays Python; pieces are made of its body."""
         after = needs([s], known)[1]
         self.left += not isinstance(s, ast.Return) or self.broken(s)
         for field in ("test", "iter", "value"):
@@ -340,12 +354,12 @@ class Around:
             self.loops -= 1
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
-        elif isinstance(s, (ast.With, ast.Try)):  # who may keep errors to himself: functions inside are called in pieces
+        elif isinstance(s, (ast.With, ast.Try)):  # may catch errors: its body stays, but the functions it calls are divided
             self.entering(s)
         return s, after
 
     def harmless(self, e: ast.expr) -> bool:
-        """Whether it is a context of rushlight's: it lets errors through."""
+        """Whether `e` is a context manager of rushlight: these do not catch errors."""
         e = e.func if isinstance(e, ast.Call) else e
         while isinstance(e, ast.Attribute):
             e = e.value
@@ -354,7 +368,7 @@ class Around:
                 getattr(found, "__module__", "")).partition(".")[0] == "rushlight"
 
     def entering(self, e: ast.AST) -> None:
-        """Functions with breaks of their own that an expression or statement calls are called in pieces, too."""
+        """Replace calls of functions with graph breaks in `e` by calls of their compiled versions."""
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
             if not (known := any(p.calls(n) for p in self.called)) and not any(p.holds(n) for p in self.moved):
                 continue
@@ -362,19 +376,19 @@ class Around:
             n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
             ast.fix_missing_locations(n)
 
-    # -- what is computed before a number is looked at -----------------------------------------------------------------
+    # -- lifting: computing operands before a graph break ----------------------------------------------------
 
     def lift(self, s: ast.stmt, lifted: list[ast.stmt]) -> None:
-        """Let what a statement computes first be computed before it: `return model(x).item()`."""
+        """Move the operands of a statement that stays Python into statements before it: `return model(x).item()`."""
         field = "test" if isinstance(s, ast.If) else "value"
         if isinstance(s, ast.AugAssign) and not isinstance(s.target, ast.Name) or any(
                 n.startswith("value ") for n in written(s)) and any(p.inside(s) for p in self.moved):
-            return                                # what was lifted changes Python state: a function that it calls is divided
+            return  # the lifted statement itself changes Python state: a function that it calls is divided
         if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
             setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
 
     def lifting(self, e: ast.expr, lifted: list[ast.stmt]) -> tuple[ast.expr, bool]:
-        """The expression with variables for what has been lifted; whether what follows it may be lifted, too."""
+        """(the expression with lifted operands replaced by variables, whether later operands may be lifted, too)."""
         if isinstance(e, (ast.Name, ast.Constant)):
             return e, True
         if self.free(e) and works(e) and not isinstance(e, (*COMPREHENSIONS, ast.Starred)):
@@ -395,9 +409,9 @@ class Around:
 
 
 def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
-    """The operands of an expression that are computed whatever comes, in their order: (owner, field, place in a list)."""
+    """The operands of an expression that are always evaluated, in order: (owner, field, index in a list or None)."""
     if isinstance(e, ast.Call):
-        if isinstance(e.func, ast.Attribute):     # a method: what it belongs to comes first
+        if isinstance(e.func, ast.Attribute):  # a method: its object comes first
             yield e.func, "value", None
         yield from ((e, "args", i) for i, a in enumerate(e.args) if not isinstance(a, ast.Starred))
         yield from ((k, "value", None) for k in e.keywords)
@@ -418,7 +432,7 @@ def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
 
 
 def plainly(body: list[ast.stmt], name: str) -> bool:
-    """Whether a number is only asked for in conditions, printed and kept: what is computed does not depend on it."""
+    """Whether the variable is used only in conditions, prints and plain assignments: no op depends on it."""
     for s in body:
         inside = [t for field in ("body", "orelse", "finalbody") for t in getattr(s, field, ())]
         if isinstance(s, (ast.If, ast.While)) or not inside and name not in read(s):
@@ -434,17 +448,17 @@ def plainly(body: list[ast.stmt], name: str) -> bool:
 
 
 def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
-    """One variable, or a tuple of them."""
+    """An expression for one variable, or a tuple of several."""
     found: list[ast.expr] = [ast.Name(n, ctx) for n in variables]
     return found[0] if len(found) == 1 else ast.Tuple(found, ctx)
 
 
 def grows(call: ast.Call, methods: set[str] = GROWING) -> bool:
-    """Whether it is a method that makes a list longer."""
+    """Whether the call is one of these methods."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in methods
 
 
 def works(node: ast.AST) -> bool:
-    """Whether there is something in it that ops may do."""
+    """Whether the statement or expression may run ops."""
     return any(isinstance(n, (ast.BinOp, ast.AugAssign)) or isinstance(n, ast.Call) and not (
         isinstance(n.func, ast.Name) and n.func.id in CHEAP) for n in ast.walk(node))

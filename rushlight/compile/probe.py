@@ -1,4 +1,4 @@
-"""Which statements of a function change Python state: a run in which each is followed by a look at all it can reach."""
+"""Mutation probe: runs a function with a snapshot after each statement, to find statements that change Python state."""
 from __future__ import annotations
 
 import ast
@@ -12,7 +12,7 @@ from rushlight.compile.syntax import Place, function_of
 
 
 class Probe:
-    """`run(args, kwargs)` gives the function's result; `places`: the statements after which something was different."""
+    """`run(args, kwargs)` returns the function's result; then `places` has the statements that changed Python state."""
 
     def __init__(self, whole: Any, others: Iterable):
         self.whole, self.others = whole, [*others]
@@ -36,13 +36,13 @@ class Probe:
         return Snapshot(self.whole, self.others)
 
     def look(self, i: int) -> None:
-        """The statement of this number has run."""
+        """Called after statement i: compares snapshots."""
         before, self.last = self.last, self.now()
         if before.difference(self.last) or before.turned(self.last):
             self.places[self.marks[i]] = None
 
     def watched(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements with a look after each."""
+        """The statements, with a call of `look` after each."""
         out: list[ast.stmt] = []
         for s in body:
             head = getattr(s, "test", None) or getattr(s, "iter", None)
@@ -63,7 +63,7 @@ class Probe:
         return out
 
     def mark(self, s: Any) -> ast.stmt:
-        """A look that belongs to a statement or expression."""
+        """A call of `look` for a statement or expression."""
         self.marks.append(Place(s.lineno, s.end_lineno, s.col_offset, s.end_col_offset))
         call = ast.Call(ast.Name("look", ast.Load()), [ast.Constant(len(self.marks) - 1)], [])
         return ast.copy_location(ast.Expr(call), s)

@@ -1,4 +1,4 @@
-"""A compiled run: its text, the arrays it reads, and what it does to the world."""
+"""A compiled run: its text, the arrays that it reads, and its side effects (writes, gradients, random numbers)."""
 from __future__ import annotations
 
 import linecache
@@ -37,37 +37,39 @@ from rushlight.optional import much
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
-MOVED, AS_IS = object(), object()                # arrays are laid out otherwise; the function itself must run
+MOVED, AS_IS = object(), object()  # results of `run`: other layouts, try another program; the function must run eagerly
 
 
 class Part:
-    """The text of one graph as a function: `run(arrays)` gives its results and gradients."""
+    """One graph as a generated function: `run(arrays)` returns its results and gradients."""
 
     def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v.array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
-        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]   # what it writes to
-        self.tangled = False                      # whether that is memory of others, too, that the function reaches
+        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]  # the inputs that the program writes to
+        self.tangled = False  # whether an input that is written shares memory with another reachable tensor
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark, like)
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
+        # functions that allocate the results
         self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
-                    for shape, dtype in lowering.new for n in [math.prod(shape)]]         # memory for what is handed out
+                    for shape, dtype in lowering.new for n in [math.prod(shape)]]
         self.call, self.bind = defined(lowering)
-        self.undoes = False                       # whether nothing is left of a call that ends in an error
-        self.fresh = True                         # it has not run yet
-        self.names = self.call.__globals__        # of the text
+        self.undoes = False  # whether a call that raises an error undoes its side effects
+        self.fresh = True  # True until the first run
+        self.names = self.call.__globals__  # the globals of the text
+        # loops that still dispatch on the types of their arguments (`settle`)
         self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
-                       and f"in_parts({name}," not in lowering.text]        # for the types of what they are given
+                       and f"in_parts({name}," not in lowering.text]
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.size = lowering.report, lowering.plan.leases, lowering.plan.size
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
-        self.lowered = lowering.graph             # the text is kept for tracebacks as long as this is
-        self.views: tuple | None = None
-        self.state: set[int] = set()              # ids of the arrays that the function reaches by itself
+        self.lowered = lowering.graph  # keeps the text in linecache (`defined`)
+        self.views: tuple | None = None  # the results of `bind`; None: to be made again
+        self.state: set[int] = set()  # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
@@ -78,7 +80,7 @@ class Part:
         """The results and the gradients."""
         if not self.fresh:
             return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
-        much.settle()                             # who compiles wants to wait for loops
+        much.settle()  # compiled programs wait for their loops to be compiled
         self.fresh, token = False, at_once.set(True)
         try:
             found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
@@ -88,8 +90,10 @@ class Part:
         return found
 
     def failed(self, error: Exception) -> bool:
-        """Whether nothing is left of a run that ended in this error, written or drawn: then the function can run instead. If
-        something is, the error is told the user's line."""
+        """Whether a run that raised this error had no side effects: then the function can run eagerly instead.
+
+        Otherwise adds the user's line to the error.
+        """
         if self.undoes:
             return True
         at, code = error.__traceback__, getattr(self.call, "__code__", None)
@@ -102,24 +106,27 @@ class Part:
         if last >= 0 and not any(op == "store" or op in TABLE and "random" in TABLE[op].options
                                  for item in self.items[:last + 1] for op in item.ops):
             return True
-        if last >= 0 and hasattr(error, "add_note"):            # from Python 3.11 on
+        if last >= 0 and hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(f"in a compiled function, at {'; '.join(self.items[last].places)}")
         return False
 
     def undo(self) -> None:
-        """Have calls that end in an error leave nothing behind: for functions that may catch it."""
+        """Make calls that raise an error undo their side effects: for functions that may catch the error."""
         self.call, self.undoes = partial(undone, self.call, self.owned), True
 
     def settle(self) -> None:
-        """Have loops called without asking for the types of what they are given: those of the first run, as `fits` and the
-        signature of arguments see to. Numba looks at each array (W9: 1 us of 10)."""
+        """Call loops without Numba's dispatch on argument types, which costs time per array.
+
+        Safe after the first run: `fits` and the signature of the arguments guarantee the same types.
+        """
         for name in self.asking:
             if len(self.names[name].overloads) == 1:
                 [known] = self.names[name].overloads.values()
                 self.names[name] = known.entry_point
 
     def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
-        """`run` on `written`, copies of the arrays that it writes to, each step compared with eager's: or Mismatch."""
+        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the program
+        writes to replaced by copies."""
         low = self.lowering
         assert low is not None
         checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
@@ -128,21 +135,24 @@ class Part:
         return made  # type: ignore[no-any-return]
 
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
-        """`run` on other arrays, before any call: what is compiled at its first use then is. `apart`: one by one, as
-        `trial` runs them, statements that are joined; if not, with memory full of nan: nothing is left of another run."""
+        """`run` on other arrays, before the first call, to compile the loops.
+
+        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first, so
+        that a read of unwritten memory shows.
+        """
         if not apart:
             self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)
         call = self.under(lambda *made: None, "rehearsal") if apart else self.call
         return call(self.new, *arrays, *self.bind(*[arrays[i] for i in self.bound]))
 
     def let_go(self) -> None:
-        """Forget the traced run: its arrays were there to be compared with."""
+        """Free the traced run, whose arrays were needed for the comparison only."""
         if self.lowering is not None:
             self.lowering.graph.forget()
         self.lowering = None
 
     def timed(self, watch: Stopwatch) -> Callable:
-        """The text as a function that tells the watch after each statement."""
+        """The text as a function that calls the stopwatch after each statement."""
         return watch.around(self.under(watch, "timing"))
 
     def under(self, observer: Callable, name: str) -> Callable:
@@ -152,7 +162,7 @@ class Part:
         return partial(names["watched"], observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arrays are laid out as the traced ones; arguments are, by their signature."""
+        """Whether the arrays have the layouts of the traced ones. Arguments do, by their signature."""
         known = self.known
         for i in self.watched:
             if arrays[i] is not known[i]:
@@ -160,7 +170,7 @@ class Part:
                     return False
                 known[i] = arrays[i]
                 if i not in self.passing or self.views is None or self.spans.touch(arrays[i]):
-                    self.views = None             # else a gradient that is another one in each call, and is only read
+                    self.views = None  # not for a gradient that is new in each call and only read
         if self.views is None:
             watched = {*self.watched}
             self.tangled = overlap([arrays[i] for i in self.owned if i in watched], [
@@ -177,18 +187,18 @@ LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed"
 
 
 class Program:
-    """`source` can be read; `run(arguments)` does what the traced run did, on other numbers.
+    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other numbers.
 
-    `plan`: how to build what is returned from the arrays of a run; `holds()`: whether it may run.
+    `plan`: how to build the function's result from arrays (trees.py). `holds()`: whether all guards hold.
     """
 
     def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = still_holds(outline.before, outline.free)
-        self.numbers = [n for n in numbers if len(n.ways) > 1]  # which must go on agreeing
-        self.shared: dict[int, int] | None = None               # results that backward reads, by what was saved
-        self.identical: list[tuple[int, Tensor]] = []           # arguments that the function reaches by itself, too
+        self.numbers = [n for n in numbers if len(n.ways) > 1]  # dynamic numbers whose formulas must agree in each run
+        self.shared: dict[int, int] | None = None  # index of a saved array -> the result that shares its memory
+        self.identical: list[tuple[int, Tensor]] = []  # (index, tensor): arguments that must be these very tensors
         self.replay: Replay | None = Replay(graph)
         moves = any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         self.repeatable = not graph.grads and not moves
@@ -204,7 +214,7 @@ class Program:
         read = {keyed(v.source) for v in graph.inputs if v.source[0] == "grad"}
         undoes = moves and outline.before.catches
         unread = [leaf for leaf, _ in graph.grads if ("grad", keyed(leaf)[1]) not in read]
-        self.dropped = [] if undoes else unread   # gradients that are gone before the run
+        self.dropped = [] if undoes else unread  # gradients freed before the run
         self.edges = graph.edges
         self.results = len(graph.results)
         self.backward: Part | None = None
@@ -223,12 +233,12 @@ class Program:
         self.gather = picker(self.forward.sources, ".array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
         self.replaced = picker(self.dropped)
-        self.seen: tuple | None = None            # the views of the state for which `loose` is right
-        self.loose = True                         # whether what is written may lie in an argument that owns its memory
+        self.seen: tuple | None = None  # the `views` for which `loose` was computed
+        self.loose = True  # whether an array that is written may share memory with an argument that owns its memory
 
     @property
     def source(self) -> str:
-        """A Python module that does the same without rushlight (standalone.py): `call` of the arrays that it names."""
+        """A Python module that does the same without rushlight (standalone.py): its function `call` takes the arrays."""
         return module(p.parts for p in self.parts)
 
     @property
@@ -245,12 +255,12 @@ class Program:
         return "\n".join(drawing(p.items, p.inputs, p.made) for p in self.parts)
 
     def memory(self) -> str:
-        """Which values share which memory, and when."""
+        """A table of the memory plan."""
         return "\n".join(memory_table(p.leases, p.size) for p in self.parts)
 
     @contextmanager
     def timing(self) -> Iterator[Timings]:
-        """Inside, calls of the compiled function note the time of each statement; the result can be printed."""
+        """Inside, calls of the compiled function measure the time of each statement. Yields printable `Timings`."""
         found, calls = Timings(), [p.call for p in self.parts]
         watches = [Stopwatch(p.items) for p in self.parts]
         for part, watch in zip(self.parts, watches):
@@ -264,9 +274,10 @@ class Program:
             found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
     def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
-        """What the function returns, with parameters, gradients and state changed; MOVED or AS_IS if it cannot.
+        """Run the program: returns the function's result; sets parameters, gradients and state. Or returns MOVED or AS_IS.
 
-        `call`: the function and its arguments as they are, for second derivatives."""
+        `call`: (function, args, kwargs) of the call, for second derivatives.
+        """
         forward = self.forward
         if (self.identical or self.numbers) and (any(arguments[i] is not t for i, t in self.identical)
                                                  or not all(n.agrees() for n in self.numbers)):
@@ -276,11 +287,11 @@ class Program:
             return AS_IS if forward.tangled else MOVED
         if not self.apart(arrays):
             return AS_IS
-        for t in self.replaced(arguments):        # so that their memory can be used again
+        for t in self.replaced(arguments):  # frees the memory of old gradients
             t._grad = None
         try:
             results, grads = forward.run(arrays)
-        except Exception as error:                # a wrong index, a singular matrix: the function may know what to do then
+        except Exception as error:  # a wrong index, a singular matrix: the function may catch the error
             if forward.failed(error):
                 return AS_IS
             raise
@@ -299,20 +310,23 @@ class Program:
         return rebuilt(self.plan, tensors, arguments)
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """What a run on the inputs of the traced run gives otherwise, in words. `old`: what that one has overwritten."""
+        """The first difference between the program's results and the traced run's, in words; "" if there is none.
+
+        `old`: source -> copy of the memory that the traced run has overwritten.
+        """
         try:
             return self.compared(expected, arguments, old)
         except Mismatch as wrong:
             return str(wrong)
 
     def let_go(self) -> None:
-        """Forget the traced run: it was there to be compared with."""
+        """Free the traced run, which was needed for the comparison only."""
         self.replay = None
         for part in self.parts:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """Step by step, and at the end whether every number is where it belongs."""
+        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and gradients."""
         replay, written = self.replay, {}
         inputs = [np.ones_like(expected.results[self.live[what]]) if kind == "seed" else
                   old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments).array
@@ -326,17 +340,20 @@ class Program:
             return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
-        left = {keyed(v.source): v.array for v in replay.inputs}               # a gradient that was written may be gone now
+        left = {keyed(v.source): v.array for v in replay.inputs}  # from the trace: a written gradient may be freed by now
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
-        if wrong:                                 # a gradient that is 0 but for rounding: eager's is another noise
+        if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
             far = beyond_noise({i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves)
             wrong = {i: wrong[i] for i in far}
         return next(iter(wrong.values()), "")
 
     def comes_apart(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
-        """What statements that are joined give otherwise than one by one, in words. `again()`: the same random numbers."""
+        """The first difference between joined statements and the same statements run one by one, in words.
+
+        `again()`: a context in which the same random numbers are drawn.
+        """
         def run(part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]) -> tuple[list, list]:
             own = {i: arrays[i].copy() for i in (self.owned if part is self.forward else ())}
             written += own.values()
@@ -350,7 +367,7 @@ class Program:
         return next((f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), "")
 
     def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
-        """Results, gradients, and what backward gives, of `run(part, arrays)` on the inputs of the traced run."""
+        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced run."""
         arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
         results, grads = run(self.forward, arrays)
         if self.backward is None:
@@ -362,17 +379,17 @@ class Program:
         return results, grads, run(self.backward, arrays)[0]
 
     def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any], call: tuple | None) -> None:
-        """Give the results a node from which backward goes on."""
+        """Give the results a node, for the backward that the caller may run."""
         backward = self.backward
         assert backward is not None
-        if self.shared is None:                   # a write to one of them must be noticed
+        if self.shared is None:  # backward must notice a write to a result that it reads
             self.shared = {j: i for i, t in enumerate(tensors) for j, a in enumerate(saved)
                            if np.may_share_memory(t.array, a)}
         inputs: list[Tensor | None] = []
         for source in backward.sources:
             what = source[1]
             if source[0] == "saved" and what in self.shared:
-                alias = from_array(saved[what])   # the tensor itself would hold the node that it is held by
+                alias = from_array(saved[what])  # the result itself refers to the node: a reference cycle
                 alias.writes = writes_of(tensors[self.shared[what]])
                 inputs.append(alias)
             else:
@@ -389,7 +406,7 @@ class Program:
                 tensors[i].node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether arguments are nothing that the function reaches by itself, nor overlap what is written, which may be."""
+        """Whether the arguments share no memory with tensors that the function reaches or arrays that are written."""
         forward, owned = self.forward, self.owned
         if not all([arrays[k].flags.writeable for k in owned]):
             return False
@@ -411,7 +428,7 @@ class Program:
 
 
 def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> tuple[list, list]:
-    """`call`; before an error goes on, what it has written is put back, and what it has drawn will be drawn again."""
+    """`call`; if it raises an error, restores the arrays that it writes to and the state of the generator."""
     state, old = random_state(), [arrays[i].copy("K") for i in owned]
     try:
         return call(new, *arrays)
@@ -423,12 +440,12 @@ def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> 
 
 
 def layout(a: np.ndarray) -> tuple:
-    """What a loop was compiled for."""
+    """The properties of an array that a loop is compiled for."""
     return a.shape, a.dtype, a.flags.c_contiguous or a.strides, a.flags.writeable
 
 
 def defined(lowering: Lowering) -> tuple[Callable, Callable]:
-    """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
+    """The functions `run` and `bind` of the text, which is in linecache for tracebacks while the graph exists."""
     name = f"<rushlight program {number()}>"
     weakref.finalize(lowering.graph, linecache.cache.pop, name, None)
     linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)

@@ -1,7 +1,7 @@
-"""Programs that have been compared with eager once, on this machine: the next process need not do it again.
+"""The cache of verified programs: a program that agreed with eager on this machine is not verified again.
 
-Like the machine code of their loops, this is noted in the cache folder: by the run as it was recorded, the program's text,
-and all that either depends on.
+An empty file in the cache folder, named by a digest of the recorded run, the program's text, and everything on which the
+program's numbers depend.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rushlight.compile.cache import folder, versions
 from rushlight.compile.graph import Graph, values_in
 from rushlight.compile.report import listing
 
-MOST = 2048                                       # files
+MAX_FILES = 2048
 
 
 def recorded(graph: Graph) -> bytes:
-    """A digest of a recorded run: steps, settings, shapes, where inputs come from, constants."""
+    """A digest of a recorded run: its steps, settings, shapes, kinds of inputs and constants."""
     found = hashlib.sha256(listing(graph).encode())
     found.update(repr([(v.source[0], v.array.shape, v.array.strides, v.dtype.str) for v in graph.inputs]).encode())
     for v in {v: None for s in graph.steps for v in values_in(s.args) if v.kind == "constant"}:
@@ -29,7 +29,7 @@ def recorded(graph: Graph) -> bytes:
 
 
 class Proof:
-    """Whether programs with these texts, made of this run, have been compared with it."""
+    """The cache file of a program. `graph`: the digest of its run (`recorded`); `texts`: the program's texts."""
 
     def __init__(self, graph: bytes, texts: Iterable[str]):
         place = folder()
@@ -43,15 +43,15 @@ class Proof:
             return False
 
     def note(self) -> None:
-        """They have; the oldest notes go where there are too many."""
+        """Record that the program has been verified. Removes the oldest files if there are too many."""
         if self.path is None:
             return
         try:
             self.path.parent.mkdir(exist_ok=True)
             self.path.touch()
             notes = list(self.path.parent.iterdir())
-            if len(notes) > MOST:
-                for old in sorted(notes, key=lambda p: p.stat().st_mtime)[:MOST // 2]:
+            if len(notes) > MAX_FILES:
+                for old in sorted(notes, key=lambda p: p.stat().st_mtime)[:MAX_FILES // 2]:
                     old.unlink(missing_ok=True)
         except OSError:
             return
@@ -59,7 +59,7 @@ class Proof:
 
 @cache
 def surroundings() -> list[bytes]:
-    """What the same text may give other numbers with: versions, the instructions of the processor, rushlight's own files."""
+    """What a program's numbers depend on besides its text: versions, the processor's features, rushlight's own files."""
     own = Path(__file__).parents[1]
     files = [(p.name, p.stat().st_mtime_ns, p.stat().st_size)
              for folder in ("compile", "compile/passes", "ops", "ops/kernels") for p in sorted((own / folder).glob("*.py"))]

@@ -1,7 +1,7 @@
-"""A recorded run once more, as far as somebody asks: what the values of a program are compared with.
+"""Recompute the values of a traced run, to compare a program's values with them.
 
-The traced run keeps none of the arrays that its ops made, as eager keeps none. Here the same ops run on the same inputs,
-when a value is asked for, and an array goes when nobody will ask for it or compute with it again.
+The traced run does not keep the arrays of its ops. `Replay` runs the same ops on the same inputs when a value is needed,
+and frees an array after its last use.
 """
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from rushlight.tensor import from_array
 
 
 class Replay:
-    """`value(number)`: the array of the value that the run made as its number-th."""
+    """`value(number)`: the array of the run's value with this number (`Value.traced`)."""
 
     def __init__(self, graph: Graph):
-        """`graph`: as recorded; passes may change it afterwards."""
+        """`graph`: the graph as recorded. Passes may change it afterwards."""
         self.maker = {v.traced: Call(s.op, s.args, s.outs, s.line, shares=()) for s in graph.steps for v in s.outs}
         self.inputs = list(graph.inputs)
         self.results = list(graph.results)
         self.grads = [v for v in (*[v for _, v in graph.grads], *graph.wrt) if v is not None]
         self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
         self.halves = any(of_half(v.dtype) for s in graph.steps for v in s.outs)
-        self.drew: dict[int, np.ndarray] = {}     # random numbers
-        self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}            # what a program keeps for backward, by number
+        self.drew: dict[int, np.ndarray] = {}  # number of a value of random numbers -> array
+        # values that a program saves for backward and the traced run did not have: index -> function of the noise
+        self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}
         self.noise: Noise | None = None
-        self.known: dict[Any, np.ndarray] = {}    # numbers of values, and inputs -> arrays
-        self.left: Counter = Counter()            # how often each will be asked for, and computed with
+        self.known: dict[Any, np.ndarray] = {}  # number of a value, or an input -> array
+        self.left: Counter = Counter()  # number of a value -> how often it will be asked for or computed with
 
     def begin(self, arrays: Iterable[np.ndarray], asked: Counter) -> None:
-        """With these inputs; `asked`: how often each value will be asked for."""
+        """Start with these arrays as inputs. `asked`: how often the caller will ask for each value."""
         self.known = dict(zip(self.inputs, arrays))
         self.left = Counter(asked)
         todo, seen = list(asked), set()
-        for number in todo:                       # grows while it is read
+        for number in todo:  # the list grows in the loop
             step = self.maker[number]
             if id(step) not in seen and not is_random(step):
                 seen.add(id(step))
@@ -51,7 +52,7 @@ class Replay:
                 todo += needs
 
     def value(self, number: int) -> np.ndarray:
-        """The array, which its caller may keep but not change."""
+        """The array of a value. The caller may keep the array, but must not write to it."""
         todo = [number]
         while todo:
             step = self.maker[todo[-1]]
@@ -67,21 +68,21 @@ class Replay:
         return array
 
     def drawn(self, number: int, array: np.ndarray) -> None:
-        """Random numbers are not drawn twice: these are the ones."""
+        """Set the random numbers that the program has drawn; `Replay` does not draw them again."""
         self.known[number] = self.drew[number] = array.copy()
 
     def shaken(self, arrays: list[np.ndarray], written: list) -> Iterator[list[np.ndarray]]:
-        """What the whole run gives (results, memory `written` to, gradients) if each op rounds in its own way."""
+        """Endless runs with different rounding noise after each op: (results, `written` memory, gradients) of each."""
         ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
         for seed in count():
-            self.noise = Noise(seed, halves=seed > 0)         # or of two tries every other moves none
+            self.noise = Noise(seed, halves=seed > 0)  # seed 0 without noise in half precision: the run to compare with
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)
             yield [v.array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends]
 
     def run(self, step: Call) -> None:
-        """The op, in the way that it went: of one or two arrays element by element as a function of tensors, which may know
-        a faster one than the kernel (ops/large.py)."""
+        """Run the op as eager did: a unary or binary op by its call, which may choose a loop (ops/large.py), and any
+        other op by its kernel."""
         def array(v: Value) -> np.ndarray:
             return v.array if v.kind == "constant" else self.known[v.traced or v]
         assert not is_random(step), step
@@ -106,5 +107,5 @@ class Replay:
 
 
 def needed(step: Call) -> list[int]:
-    """The numbers of the values that a step computes with."""
+    """The numbers of a step's input values, each once."""
     return list({v.traced for v in values_in(step.args) if v.traced})

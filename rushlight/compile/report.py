@@ -1,5 +1,4 @@
-"""What can be seen of a compiled program besides its text: its steps as a drawing, its memory, where its time goes, and why
-a function does not become one."""
+"""Reports about a compiled program: its steps as a drawing, its memory plan, its timing, its graph breaks."""
 from __future__ import annotations
 
 import linecache
@@ -14,17 +13,17 @@ from rushlight.errors import line_of, place
 
 
 class Item(NamedTuple):
-    """A statement of a program: its text, the ops it stands for, names of what it reads and makes, the user's lines."""
+    """A statement of a program."""
 
     text: str
-    ops: tuple[str, ...]
-    reads: tuple[str, ...]
-    makes: tuple[tuple[str, str], ...]            # (name, what it is: float32[3, 4])
-    places: tuple[str, ...]
+    ops: tuple[str, ...]  # the ops that the statement computes
+    reads: tuple[str, ...]  # names
+    makes: tuple[tuple[str, str], ...]  # (name, dtype and shape: float32[3, 4])
+    places: tuple[str, ...]  # the user's lines
 
 
 class Lease(NamedTuple):
-    """A value's stay in the arena: from the step that makes it to the last one that reads it."""
+    """The memory of a value in the arena: bytes `start` to `start + size`, from step `first` to step `last`."""
 
     name: str
     start: int
@@ -37,19 +36,19 @@ class Parts(NamedTuple):
     """The pieces of a program's text."""
 
     title: str
-    mark: str                                     # what its names begin with
+    mark: str  # the prefix of its names
     constants: dict[str, Any]
-    loops: dict[str, str]                         # name -> text
-    wholes: dict[str, str]                        # the same on whole arrays; empty where the loop's text will do
+    loops: dict[str, str]  # name -> text
+    wholes: dict[str, str]  # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no Numba
     memory: str
-    functions: str                                # `bind`, if there is something to bind, and `run`
-    new: list[tuple[tuple, Any]]                  # shape and dtype of what is handed out in memory of its own
-    inputs: list[tuple[str, str]]                 # name, what it is: float32[3, 4]
-    bound: list[str]
+    functions: str  # `run`, and `bind` if there is something to bind
+    new: list[tuple[tuple, Any]]  # (shape, dtype) of the results that get memory of their own
+    inputs: list[tuple[str, str]]  # (name, dtype and shape: float32[3, 4])
+    bound: list[str]  # names of the inputs of `bind`
 
 
 class Break(NamedTuple):
-    """Something that no program can do, and where."""
+    """A graph break: something that no program can do, and the user's line."""
 
     reason: str
     where: str
@@ -60,7 +59,7 @@ def kind(v: Value) -> str:
 
 
 def listing(graph: Graph) -> str:
-    """A graph before it is written as a program, one step a line."""
+    """The text of a graph, a step per line."""
     names: dict[Value, str] = {}
 
     def name(v: Value) -> str:
@@ -79,7 +78,7 @@ def shown(a: Any, name: Callable[[Value], str]) -> str:
 
 
 def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]) -> str:
-    """A program in Graphviz' language: boxes are statements, arrows the arrays that go from one to the next."""
+    """A program in Graphviz' language: boxes are statements, arrows are arrays from a statement to its readers."""
     lines = ["digraph program {", '  node [shape=box, fontname="monospace"];']
     home: dict[str, str] = {}
     for name, what in inputs:
@@ -100,7 +99,7 @@ def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: I
 
 
 def memory_table(leases: list[Lease], size: int) -> str:
-    """Which values lie where in the arena, from which step to which."""
+    """A table of the arena: the bytes and the steps of each value."""
     rows = [f"{size} bytes; every value for itself would take {sum(r.size for r in leases)}"]
     rows += [f"  {r.name:>8}  bytes {r.start:>10} to {r.start + r.size:>10}  steps {r.first} to {r.last}"
              for r in sorted(leases, key=lambda r: (r.start, r.first))]
@@ -109,9 +108,9 @@ def memory_table(leases: list[Lease], size: int) -> str:
 
 @dataclass
 class Timings:
-    """The time of each statement of a program, in microseconds for one run, the slowest first when printed."""
+    """The time of each statement of a program. Printed with the slowest first."""
 
-    rows: list[tuple[float, Item]] = field(default_factory=list)
+    rows: list[tuple[float, Item]] = field(default_factory=list)  # (microseconds per run, statement)
     calls: int = 0
 
     def __str__(self) -> str:
@@ -123,7 +122,7 @@ class Timings:
 
 
 class Stopwatch:
-    """Called after each statement of a program that runs under observation."""
+    """An observer of a program, called after each statement: adds up the time of each."""
 
     def __init__(self, items: list[Item]):
         self.items, self.spent, self.last, self.calls = items, [0.0] * len(items), 0.0, 0
@@ -134,7 +133,7 @@ class Stopwatch:
         self.last = perf_counter()
 
     def around(self, run: Callable) -> Callable:
-        """The program's function under observation."""
+        """The program's function, with the clock started at each call."""
         def timed(*arrays: Any) -> Any:
             self.calls += 1
             self.last = perf_counter()
@@ -144,16 +143,16 @@ class Stopwatch:
 
 @dataclass
 class Explanation:
-    """What became of a function: its program, or every statement that stands in the way of one."""
+    """The result of compiling a function: its programs and its graph breaks."""
 
     breaks: list[Break]
-    why: str                                      # the whole is not one program; empty if it is
-    steps: int                                    # of the recorded run
+    why: str  # why the whole is not one program; "" if it is
+    steps: int  # the number of ops of the traced run
     programs: list[Any] = field(default_factory=list)
 
     @property
     def program(self) -> Any:
-        """The program, if there is just one."""
+        """The program, if there is exactly one; else None."""
         return self.programs[0] if len(self.programs) == 1 else None
 
     @property
@@ -184,7 +183,7 @@ def where(line: Line) -> str:
 
 
 def item_of(text: str, steps: list[Any], made: list[Value], places: list[str]) -> Item:
-    """What a program remembers of one of its statements when the traced run is gone."""
+    """The `Item` of a statement, which stays when the traced run is freed."""
     inside = {v for s in steps for v in s.outs}
     reads = dict.fromkeys(v.name for s in steps for v in values_in(s.args) if v not in inside and v.name)
     ops = dict.fromkeys("store" if isinstance(s, Store) else s.op for s in steps)

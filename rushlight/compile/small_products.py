@@ -1,8 +1,8 @@
-"""Products of small matrices as loops: a call of BLAS from Python takes 2 to 4 us, a product of thousands of numbers 0.2.
+"""Products of small matrices as loops: for these a call of BLAS costs more than the product itself.
 
     def kernel(a, b, out):                    # out[i, j] = sum over k of a[i, k] b[k, j]
-        for j in ...:                         # a vector register of columns, the last one in part
-            for i in ...:                     # eight rows; beyond the last one that one again: there is but one inner loop
+        for j in ...:                         # a vector register of columns; the last register may be partial
+            for i in ...:                     # 8 rows; past the last row, the last row again
                 for k in ...:                 # s0 = fma(spread(a[i, k]), b[k, j...], s0)
 """
 from __future__ import annotations
@@ -15,20 +15,21 @@ from rushlight.compile.graph import Call
 from rushlight.compile.tiles import SQUARE
 from rushlight.compile.vectors import machine
 
-ROWS = 8                                          # sums at a time: two units that take 4 cycles to add
-MOST = 1 << 18                                    # multiplications up to which BLAS is no faster (64 x 64 by 64 x 64)
-LONG, FEW = 1 << 12, 32                           # numbers of b from which, and rows of a to which it is slow to turn b
-DEEPEST = 256                                     # numbers that are added up one after the other
+ROWS = 8  # independent sums: two units, each with a latency of 4 cycles for an addition
+MAX_PRODUCTS = 1 << 18  # multiplications up to which BLAS is not faster (64 x 64 by 64 x 64)
+# A transposed b of at least MIN_B_ELEMENTS, with at most MAX_A_ROWS rows of a: dot products instead of transposing b.
+MIN_B_ELEMENTS, MAX_A_ROWS = 1 << 12, 32
+MAX_DEPTH = 256  # longest dot product: bounds the rounding error of summing in order
 COPY = "def (x0, out0):\n    restrict()\n    copy(out0, 0, x0, 0, x0.size)\n"
 
 
 def is_small(call: Call) -> bool:
-    """Whether a loop is the best way to a product `mm` or `mv`."""
+    """Whether a loop is the fastest way to compute a product `mm` or `mv`."""
     a, b = call.args
     depth = a.shape[-1]
     lanes = machine()[0]
-    return (len(a.shape) == 2 >= len(b.shape) and a.dtype == b.dtype == np.float32 and 0 < depth <= DEEPEST and b.size > 0
-            and 0 < a.size * -(-b.size // depth // lanes) * lanes <= MOST)
+    return (len(a.shape) == 2 >= len(b.shape) and a.dtype == b.dtype == np.float32 and 0 < depth <= MAX_DEPTH and b.size > 0
+            and 0 < a.size * -(-b.size // depth // lanes) * lanes <= MAX_PRODUCTS)
 
 
 DOTS = """def (a, b, out):
@@ -45,10 +46,10 @@ DOTS = """def (a, b, out):
 
 
 def text(call: Call, turned_a: bool, turned_b: bool) -> str:
-    """The loop for a product; `turned_a`: a is given as its transpose, (k, i); `turned_b`: b as (j, k)."""
+    """The loop's text. `turned_a`: a is stored transposed, as (k, i). `turned_b`: b is stored transposed, as (j, k)."""
     a, b = call.args
     rows, columns = SQUARE[machine()[0]]
-    slow = turned_b and not turned_a and b.size >= LONG and a.size <= FEW * a.shape[-1]
+    slow = turned_b and not turned_a and b.size >= MIN_B_ELEMENTS and a.size <= MAX_A_ROWS * a.shape[-1]
     if slow and a.shape[-1] >= machine()[0] and b.shape[-1] >= columns:
         return DOTS.format(rows=rows, columns=columns)
     return product(turned_a, turned_b)
@@ -56,7 +57,7 @@ def text(call: Call, turned_a: bool, turned_b: bool) -> str:
 
 @cache
 def product(turned_a: bool, turned_b: bool) -> str:
-    """The text of any product; b as (j, k) is turned here first."""
+    """The text of a product; the loop first transposes a `turned_b`."""
     rows, lanes = range(ROWS), machine()[0]
     body = ["restrict()", "wide()", "depth, m = a.shape" if turned_a else "m, depth = a.shape",
             f"step, n = {'m' if turned_a else '1'}, out.size // m"]

@@ -1,4 +1,4 @@
-"""Where the arrays come from that a program reads: arguments, what the function reaches by itself, gradients."""
+"""Sources: where a program finds its input arrays: arguments, tensors that the function reaches, gradients."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,23 +6,23 @@ from typing import Any
 
 from rushlight.tensor import Tensor
 
-Source = tuple[str, Any]                          # ("argument", number), ("state", tensor), ("grad", number or tensor)...
+Source = tuple[str, Any]  # ("argument", number), ("state", tensor), ("grad", number or tensor)...
 
 
 def keyed(source: Source) -> tuple:
-    """A source as a key of a dict."""
+    """A source as a dict key: a tensor is replaced by its id."""
     kind, what = source
     return kind, what if isinstance(what, int) else id(what)
 
 
 def find(source: Source, arguments: list[Any]) -> Tensor:
-    """The tensor that an input comes from."""
+    """The tensor of a source."""
     kind, what = source
     return arguments[what] if kind == "argument" else of_grad(what, arguments) if kind == "grad" else what
 
 
 def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
-    """`find` for each of some inputs, as one function: a tenth of the time."""
+    """A function of the arguments that returns `find` of each source, as one generated expression, for speed."""
     names, parts = {}, []
     for k, (place, what) in enumerate(sources):
         names[f"t{k}"] = what

@@ -1,7 +1,7 @@
-"""A program as one Python module that runs with NumPy alone, and Numba where there is one: nothing of rushlight is imported.
+"""A program as one Python module that imports nothing of rushlight: it runs with NumPy alone, faster with Numba.
 
-Its own statements are those that rushlight runs. Before them stands what they use: functions of elements, kernels of the
-op table, planned memory, as text (bundle.py), and only what is used.
+The module has the program's statements unchanged. Before them stand the definitions that they use, copied as text
+(bundle.py): scalar functions, kernels of the op table, planned memory.
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rushlight.ops.worlds import ARRAYS
 
 HERE = "rushlight.compile."
 OURS = HERE + "freestanding"
+# (module, name) of a definition of rushlight -> the definition that replaces it in the text
 INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
     (HERE + "cache", "calling"): (OURS, "calling"),
@@ -36,32 +37,33 @@ INSTEAD = {
        for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
     ("rushlight.ops.kernels", "rows"): (OURS, "LOOPS"), ("rushlight.ops.kernels", "channels"): (OURS, "LOOPS")}
 IN_FOLDERS = {("rushlight.optional", "Spent"): (OURS, "Spent")}
-NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
+NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
 REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma",
-             "dots")                              # of products
+             "dots")
 RUNTIME = ("check_index", "check_classes", "check_true", "in_parts", "laid", "memory", "f32", "f64", "i64")
-SMALL = 64                                        # elements of a constant that are written as numbers
+MAX_LITERAL_ELEMENTS = 64  # constants up to this size are written as numbers, larger ones as encoded bytes
 WIDE = "kind(np.float64)"
-GROUPS = {                                        # where a function of elements comes from (scalars.py)
+GROUPS = {  # dtype -> expressions that make groups of scalar functions (scalars.py)
     "": ("plain({})", "exponentials({})", "logarithms({})"),
     "float32": (f"circular({{}}, {WIDE})",
                 f"bells({{}}, exponentials({{}}), {{**exponentials({WIDE}), **logarithms({WIDE})}})")}
 
 
 class Module(Bundle):
-    """The text under construction; `body`: the program's own statements, whose names nothing else may take.
+    """The module's text under construction.
 
-    `folder`: whether it is part of an exported folder, whose __init__.py says from when on there is Numba.
+    `body`: the program's own statements; their names are reserved. `folder`: whether the text is part of an exported folder,
+    whose __init__.py decides when to use Numba.
     """
 
     def __init__(self, body: str, folder: bool = False):
-        code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)             # not the user's lines, nor what is said
-        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))          # `kernels.tanh` is not the tanh of loops
+        code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)  # without comments and docstrings
+        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))  # `kernels.tanh` is not the tanh of loops
         self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
         super().__init__({**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"})
-        self.along: list[str] = []                # loops over rows that are asked for by name
+        self.along: list[str] = []  # row loops that kernels look up by name
         self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
         self.owner |= {name: (HERE + "runtime" if name in RUNTIME and name not in TYPES else "element", name)
                        for name in self.wanted}
@@ -69,7 +71,7 @@ class Module(Bundle):
             self.names[OURS, "numba"] = self.claim("numba", (OURS, "numba"))
 
     def element(self, module: str, name: str) -> str | None:
-        """What a name in a loop means, as a statement of its own."""
+        """Write the definition of a name that loops use as a global; returns its name in the text if that differs."""
         if name in NUMPY:
             return None
         key = "element", name
@@ -94,7 +96,7 @@ class Module(Bundle):
         return f"{text}[{own!r}]"
 
     def instruction(self, name: str) -> str:
-        """One on registers, by the function that makes it and its like."""
+        """The expression for an instruction on vector registers."""
         kinds, machine = (self.need(HERE + "vectors", made) for made in ("kinds", "machine"))
         if name == "dots":
             made, which = self.need(HERE + "tiles", name), ""
@@ -104,7 +106,7 @@ class Module(Bundle):
         return f"{self.need(OURS, 'numba')} and {made}({kinds}({machine}()[0])){which}"
 
     def group(self, name: str, real: str) -> str:
-        """The expression for the group of functions that one belongs to."""
+        """The expression for the group of scalar functions to which `name` belongs."""
         kind = f"kind(np.{real})"
         for form in (*GROUPS[""], *GROUPS.get(real, ())):
             text = form.replace("{}", kind).replace("{{", "{").replace("}}", "}")
@@ -115,7 +117,7 @@ class Module(Bundle):
     # -- kernels of the table --------------------------------------------------------------------------------------
 
     def kernel(self, name: str) -> str:
-        """What a program's `kernels.name` is in the text."""
+        """The expression for the kernel `kernels.name` of a program."""
         op = TABLE[name]
         kernel: Any = op.kernel
         inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
@@ -127,7 +129,7 @@ class Module(Bundle):
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
-        """The function of large arrays for an op (ops/rows.py)."""
+        """The expression for the row loop of an op (ops/rows.py)."""
         from rushlight.ops.rows import FUNCTIONS
         function = FUNCTIONS.get((name, ""))
         if function is None:
@@ -138,7 +140,7 @@ class Module(Bundle):
         return self.need("rushlight.ops.rows", function.__name__)
 
     def function(self, name: str, kernel: Any) -> str:
-        """A function of arrays by the name that it has in the text."""
+        """The expression for a function of arrays."""
         if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
             self.imports["import numpy as np"] = None
             return f"np.{kernel.__name__}"
@@ -153,13 +155,13 @@ class Module(Bundle):
         raise CannotBundle(f"the kernel of {name} has no text of its own")
 
     def loose(self, name: str, kernel: Any) -> str:
-        """A kernel that is a lambda of a module."""
+        """The text of a kernel that is a lambda in a module."""
         module, node = kernel.__module__, written_rule(kernel)
         here = source(module)
         return self.replaced(module, node, *here.span(node)).join("()")
 
     def loops(self) -> None:
-        """Loops over rows and channels, as far as the text names them, where its functions look for them."""
+        """Put the row and channel loops that the text names into LOOPS, where the kernels look them up."""
         text = "\n".join(self.texts)
         found = re.findall(r"\bloops\(\)\.(\w+)|by_channels\(\"(\w+)\"", text)
         for name in dict.fromkeys([*(a or b for a, b in found), *self.along]):
@@ -168,7 +170,7 @@ class Module(Bundle):
             self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {self.need(module, name)}")
 
     def rule(self, name: str, kernel: Any) -> str:
-        """A kernel that is a rule of the table: its text, in names of kernels."""
+        """The name of a kernel that is a rule of the table; writes the rule with ops replaced by kernels."""
         key = "rule", name
         if key in self.names:
             return self.names[key]
@@ -206,9 +208,9 @@ class Module(Bundle):
 
 
 def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> str:
-    """The text of a module that holds the programs; `ending`: what follows them.
+    """The text of a module that holds the programs. `ending`: text after them.
 
-    `stored(name, value)`: what to write for a constant that stands among the WEIGHTS of the folder that the text is part of.
+    `stored(name, value)`: for a module in an exported folder, the expression for a constant stored among its WEIGHTS.
     """
     programs = list(programs)
     loops = [looped(p) for p in programs]
@@ -239,7 +241,7 @@ def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> s
 
 
 def heading(title: str, text: Module, constants: list[str], kernels: bool, folder: bool) -> str:
-    """What the module is, and its imports."""
+    """The module's docstring and imports."""
     imports = {"import numpy as np": None, **text.imports}
     if any("b85decode(" in line for line in constants):
         imports["from base64 import b85decode"] = None
@@ -253,19 +255,19 @@ def heading(title: str, text: Module, constants: list[str], kernels: bool, folde
 
 
 def looped(p: Parts) -> list[str]:
-    """The loops, each after what stands in for it without Numba."""
+    """The texts of the loops, each after the NumPy function that replaces it without Numba."""
     return [f"\n{p.wholes.get(name, '')}" + "\n\n" * bool(p.wholes.get(name))
             + f"@loop({f'{name}_whole' if p.wholes.get(name) else 'None'})\n{text}" for name, text in p.loops.items()]
 
 
 def news(p: Parts) -> str:
-    """Memory for what is handed out."""
+    """The statement that defines the allocators of the results."""
     new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
     return f"\n{p.mark}new = [{new}]        # memory for what is handed out"
 
 
 def calling(p: Parts) -> str:
-    """What gives `run` the memory and the views that it asks for."""
+    """The function `call`, which passes memory and views to `run`."""
     names = [name for name, _ in p.inputs]
     views = f", *{p.mark}bind({', '.join(p.bound)})" if f"def {p.mark}bind(" in p.functions else ""
     return f'''{news(p)}
@@ -282,7 +284,7 @@ def {p.mark}call({', '.join(names)}):
 
 
 def elements() -> set[str]:
-    """The names of functions of elements."""
+    """The names of scalar functions."""
     return {*scalars.NAMES, *(f"{name}64" for name in scalars.NAMES)} - {"abs"}
 
 
@@ -311,7 +313,7 @@ def written_rule(kernel: Any) -> Any:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two code objects are of one text; their instructions may differ with what stands around it."""
+    """Whether two code objects are compiled from the same text; instructions may differ with the surrounding scope."""
     return (a.co_names, a.co_varnames, a.co_firstlineno) == (b.co_names, b.co_varnames, b.co_firstlineno)
 
 
@@ -320,7 +322,7 @@ def array_text(a: np.ndarray) -> str:
     name = a.dtype.name
     if a.dtype.kind not in "fiubc":
         raise CannotBundle(f"a constant of dtype {name} has no text")
-    if not a.flags.c_contiguous and all(a.strides):              # some op may ask how it lies in memory
+    if not a.flags.c_contiguous and all(a.strides):  # keep the layout: some ops depend on it
         order = np.argsort([-abs(step) for step in a.strides], kind="stable")
         return f"{array_text(np.ascontiguousarray(a.transpose(order)))}.transpose({tuple(np.argsort(order).tolist())})"
     flat = a.ravel()
@@ -328,7 +330,7 @@ def array_text(a: np.ndarray) -> str:
         return f"np.full({a.shape}, {number(flat[0])}, '{name}')"
     if a.ndim == 1 and a.dtype == np.int64 and np.array_equal(a, np.arange(a.size)):
         return f"np.arange({a.size})"
-    if a.size <= SMALL:
+    if a.size <= MAX_LITERAL_ELEMENTS:
         text = repr([number(x) for x in flat]).replace("'", "")
         return f"np.array({text}, '{name}').reshape({a.shape})"
     coded = b85encode(np.ascontiguousarray(a).tobytes()).decode()

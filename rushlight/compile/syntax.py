@@ -1,7 +1,7 @@
-"""The user's function as a tree of statements, found in its file, and functions made of such trees.
+"""Find the syntax tree of a user's function in its file, and compile functions from changed trees.
 
-A file may have changed since it was read, and other functions may begin on the same line: a tree counts only if it
-compiles to the very instructions that the function has.
+A file may have changed since it was imported, and several functions may begin on one line; so a tree is accepted only if it
+compiles to the same instructions as the function.
 """
 from __future__ import annotations
 import __future__
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 FUTURE = 0
 for feature in __future__.all_feature_names:
     FUTURE |= getattr(__future__, feature).compiler_flag
-NOT_PLAIN = 0x20 | 0x80 | 0x200                   # generators and coroutines
-PARSING = Lock()                                  # up to CPython 3.12 the depth of trees is counted for all threads at once
+NOT_PLAIN = 0x20 | 0x80 | 0x200  # code flags of generators and coroutines
+PARSING = Lock()  # up to CPython 3.12 the parser's recursion depth is counted over all threads
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Place(NamedTuple):
-    """Where an instruction stands in its file; columns are -1 where Python does not tell (before 3.11)."""
+    """The place of an instruction in its file. Columns are -1 if unknown (before Python 3.11)."""
 
     line: int
     end: int
@@ -30,24 +30,24 @@ class Place(NamedTuple):
     last: int
 
     def inside(self, node: Any) -> bool:
-        """Whether a node of the tree contains it."""
+        """Whether the syntax node contains this place."""
         if self.column < 0:
             return bool(node.lineno <= self.line <= node.end_lineno)
         return bool((node.lineno, node.col_offset) <= (self.line, self.column)
                     and (self.end, self.last) <= (node.end_lineno, node.end_col_offset))
 
     def holds(self, node: Any) -> bool:
-        """Whether it is that of a statement that contains the node."""
+        """Whether this place, of a statement, contains the syntax node."""
         return bool((self.line, self.column) <= (node.lineno, node.col_offset)
                     and (node.end_lineno, node.end_col_offset) <= (self.end, self.last))
 
     def calls(self, node: ast.Call) -> bool:
-        """Whether it is this call, which alone ends there; or, where there are no columns, may be."""
+        """Whether this place is the call `node`: no other call ends there. Without columns: whether it may be."""
         return self.inside(node) if self.column < 0 else (self.end, self.last) == (node.end_lineno, node.end_col_offset)
 
 
 def place_of(code: CodeType, lasti: int) -> Place:
-    """Where the instruction at byte `lasti` stands."""
+    """The place of the instruction at byte `lasti` of `code`."""
     if hasattr(code, "co_positions"):
         for i, found in enumerate(code.co_positions()):
             if i == lasti // 2 and None not in found:
@@ -59,7 +59,7 @@ def place_of(code: CodeType, lasti: int) -> Place:
 
 
 def tree_of(code: CodeType) -> ast.FunctionDef | None:
-    """The definition that the code was compiled from; None where it cannot be found."""
+    """The definition that the code was compiled from; None if it is not found."""
     if code.co_flags & NOT_PLAIN:
         return None
     try:
@@ -81,7 +81,7 @@ def tree_of(code: CodeType) -> ast.FunctionDef | None:
 
 
 def bare(node: Any) -> Any:
-    """The node without decorators, annotations of parameters, and values of defaults: these are the function's."""
+    """The node without decorators, annotations and values of defaults, which belong to the function object."""
     a = node.args
     given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
     for arg in given:
@@ -94,14 +94,14 @@ def bare(node: Any) -> Any:
 
 
 def definition(node: ast.Lambda) -> ast.FunctionDef:
-    """`lambda x: x + 1` as a definition."""
+    """A lambda as a definition."""
     returns = ast.copy_location(ast.Return(node.body), node.body)
     made = ast.FunctionDef("function", node.args, [returns], [], None)
     return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def imported(node: ast.AST) -> Iterator[ast.stmt]:
-    """A file's own import statements: Python calls functions of modules that they name by other instructions."""
+    """The import statements of a file: Python compiles a call `module.f()` differently if `module` is imported there."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
@@ -110,7 +110,7 @@ def imported(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def compiled(node: Any, free: Iterable[str], like: CodeType, imports: Iterable[ast.stmt] = ()) -> CodeType:
-    """The code of a definition inside which names in `free` are variables of functions around it."""
+    """The code of a definition in which the names in `free` are variables of an enclosing function."""
     body = node if isinstance(node, ast.stmt) else ast.copy_location(ast.Expr(node), node)
     args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around = ast.copy_location(ast.FunctionDef("around", args, [body], [], None), node)
@@ -125,7 +125,7 @@ def inner(code: CodeType) -> CodeType:
 
 
 def same(a: CodeType, b: CodeType) -> bool:
-    """Whether two codes do the same to the same names."""
+    """Whether two code objects have the same instructions, names and constants."""
     facts = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount",
              "co_posonlyargcount")
     return all(getattr(a, f) == getattr(b, f) for f in facts) and len(a.co_consts) == len(b.co_consts) and all(
@@ -134,12 +134,12 @@ def same(a: CodeType, b: CodeType) -> bool:
 
 
 def own(constant: Any) -> str:
-    """A constant, comparable by type and value; names of functions inside without those of functions around."""
+    """A constant as text, to compare type and value; qualified names without the enclosing functions."""
     return repr(constant).rpartition("<locals>.")[2] if isinstance(constant, str) else repr(constant)
 
 
 def function_of(node: ast.FunctionDef, like: FunctionType, extra: dict[str, Any], name: str = "") -> FunctionType:
-    """A function of this definition, with the globals and the closure of another one; `extra` are more variables of it."""
+    """A function of this definition, with the globals and the closure of `like`, and `extra` variables in its closure."""
     free = like.__code__.co_freevars
     code = compiled(node, [*free, *extra], like.__code__)
     cells = {**dict(zip(free, like.__closure__ or ())), **{k: CellType(v) for k, v in extra.items()}}
@@ -153,7 +153,7 @@ def function_of(node: ast.FunctionDef, like: FunctionType, extra: dict[str, Any]
 # -- which variables a statement reads and writes ----------------------------------------------------------------------
 
 def names(node: Any, skip: frozenset = frozenset()) -> Iterator[tuple[str, bool]]:
-    """(variable, whether it is written), of a tree; without those that belong to comprehensions."""
+    """(name, whether it is written) for each use of a variable in a tree, without variables of comprehensions."""
     if isinstance(node, ast.Name):
         if node.id not in skip:
             yield node.id, not isinstance(node.ctx, ast.Load)
@@ -190,7 +190,10 @@ def deleted(*nodes: Any) -> set[str]:
 
 
 def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
-    """What statements read that they have not written themselves, and what is certainly written after them, with `known`."""
+    """(variables that the statements read before writing them, variables that certainly have a value after them).
+
+    `known`: the variables that certainly have a value before them.
+    """
     wanted: set[str] = set()
     for s in body:
         if isinstance(s, (ast.If, ast.While)):
@@ -200,7 +203,7 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
         elif isinstance(s, ast.With):
             own = frozenset(written(*s.items))
             heads, branches = list(s.items), [(s.body, own)]
-        else:                                     # of `try` and `match` nothing is certain
+        else:  # a `try` or `match` may write nothing
             wanted |= read(s) - known
             known |= frozenset() if hasattr(s, "body") or hasattr(s, "cases") else written(s)
             known -= deleted(s)
@@ -215,6 +218,6 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
             known = ends[0] & ends[1]
         elif isinstance(s, ast.With):
             known = ends[0]
-        else:                                     # of a loop nothing is certain but what it may take away
+        else:  # a loop may run zero times; it may delete variables
             known -= deleted(s)
     return wanted, known

@@ -1,4 +1,4 @@
-"""Recording one real run: the ops of forward, backward and update, as they happen, with their shapes and dtypes."""
+"""The tracer: records the ops of one real run (forward, backward, update) with their shapes and dtypes."""
 from __future__ import annotations
 
 import sys
@@ -19,7 +19,7 @@ from rushlight.autograd.node import Node
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, LinAlgError, ours, user_frame
-from rushlight.ops import regions  # noqa: F401  (their entries are in the table then)
+from rushlight.ops import regions  # noqa: F401  (puts the region ops into the table)
 from rushlight.ops.dropout import dropout_mask
 from rushlight.ops.index import index
 from rushlight.ops.shape import overwrite
@@ -30,11 +30,11 @@ ROOM = mmap(-1, 1 << 20)
 
 
 class CannotCompile(Exception):
-    """Why a run cannot be turned into a program; the message names the user's line."""
+    """A run cannot be turned into a program; the message names the reason and the user's line."""
 
 
 class Entry(Node):
-    """Where the history of an argument begins, as long as a run is watched that does not care for what it was made from."""
+    """The node of an argument during a traced run: hides the graph that the argument was computed by."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Entry(Node):
 
     def arrays(self, g: Any) -> tuple:
         tracer = innermost(Tracer, mode().watch)
-        if self.edges and tracer is not None:     # a program knows nothing of what lies beyond
+        if self.edges and tracer is not None:  # a program does not contain the ops before the call
             tracer.stop("runs backward into what an argument was made from")
         return (g,)
 
@@ -51,42 +51,46 @@ class Entry(Node):
 
 
 class Tracer(Watcher):
-    """Sees every op, write and read of one run.
+    """Records every op, write and read of one run.
 
-    Arrays are told apart by identity: `detach()` and saved tensors make new tensors on the same array. `cells` holds
-    the value that is in each array now: a write gives the array another value, no value ever changes. Arrays live and die
-    as they would unwatched: of a value that an op made only shape, dtype and layout are kept.
+    Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same array. `cells` maps the id
+    of an array to the `Value` that the array holds now. Values are immutable: a write gives the array another value. The
+    tracer keeps no arrays alive: of a value that an op made it keeps shape, dtype and layout only.
     """
 
-    records = True                                # backward runs as ops
+    records = True  # backward runs as ops
 
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
-        """`known`: id of an array that existed before -> (array, where to find it at the next run); `apart`: codes of
-        functions that must not run (guards.py has not looked at what they read)."""
+        """`known`: id of an array that existed before the run -> (array, its source: where the next run finds it).
+
+        `apart`: code objects of functions that must not run, because guards.py has not recorded what they read.
+        """
         self.known, self.apart, self.began = known, apart, tick()
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
         self.inputs: list[Value] = []
-        self.external: dict[int, Value] = {}      # the input of each known array that was read or written
-        self.fresh: list[Value] = []              # made during the run, but by no op: constants, if they stay the same
-        self.owner: dict[int, np.ndarray] = {}    # id of a view's array -> the array whose memory it views
-        self.born: dict[int, int] = {}            # id of a view's array -> number of steps when it was made
-        self.outside: dict[int, bool] = {}        # ids of arrays that creation functions made
-        self.written: dict[int, int] = {}         # id of an array -> number of steps when it was last written
-        self.draws: dict[int, tuple] = {}         # id of an array of random numbers -> what was asked for, and it
-        self.alive: dict[int, ref] = {}           # of arrays whose ids stand in some book; it is struck when they die
+        self.external: dict[int, Value] = {}  # id of a known array that was read or written -> its input value
+        self.fresh: list[Value] = []  # values that no op made: constants, if two runs have the same
+        self.owner: dict[int, np.ndarray] = {}  # id of a view's array -> the array that owns the memory
+        self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
+        self.outside: dict[int, bool] = {}  # ids of arrays that creation functions made
+        self.written: dict[int, int] = {}  # id of an array -> len(steps) at the last write
+        self.draws: dict[int, tuple] = {}  # id of an array of random numbers -> (generator's method, args, kwargs, array)
+        # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids are reused.
+        self.alive: dict[int, ref] = {}
         self.books = self.cells, self.owner, self.born, self.outside, self.written
-        self.problem: str | None = None
+        self.problem: str | None = None  # the first reason why the run cannot be a program
         self.breaks: list[Break] = []
-        self.stops: list[tuple] = []              # the user's frames at each of them, innermost first
-        self.handed: list[tuple[Tensor, str, tuple]] = []       # who was given other memory, and where in the user's code
-        self.late = False                         # whether it is backward that runs, for a caller who may ask for it
-        self.deciding: dict[Value, tuple[Tensor, bytes]] = {}     # the function's own whose numbers decide a shape
+        self.stops: list[tuple] = []  # for each graph break the user's frames, innermost first
+        self.handed: list[tuple[Tensor, str, tuple]] = []  # (tensor, line, frames) for each `t.data = ...`
+        self.late = False  # whether the backward runs that the caller may run later
+        # values of the function's own tensors that decide the shape of a result -> (tensor, its bytes)
+        self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
 
-    # -- what the mode tells ---------------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
-        if op.name == "lookup":                   # recorded backward would make them dense: all runs as it is
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        if op.name == "lookup":  # sparse gradients: a recorded backward would make them dense, so nothing is compiled
             self.records, self.problem = False, f"has sparse gradients, at {where(line())}"
             return self.stops.clear()
         if self.problem is not None:
@@ -96,7 +100,7 @@ class Tracer(Watcher):
         made = tuple(self.made(t) for t in outs)
         if op.is_view:
             seen, array = id(args[0].array), out.array
-            if id(array) == seen:                 # nothing was done: flatten() of what is flat
+            if id(array) == seen:  # the view is its input: flatten() of a 1-d tensor
                 self.cells[seen] = values[0]
                 return
         if op.is_view or op.options.get("list") and isinstance(args[0], Tensor):
@@ -109,30 +113,30 @@ class Tracer(Watcher):
         if (deciding := shaping(op, args)) and not self.steady([self.value(t) for t in deciding]):
             self.stop("makes a tensor whose shape depends on numbers")
         name, arrays = op.name, [t.array for t in tensors_in(args)]
-        if op is dropout_mask.op:                # drawn in the order in which eager has the array
+        if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
             values = (layout_of(args[0].array), *values[1:])
-        if op is overwrite.op and values[1].dtype == made[0].dtype:      # what is overwritten counts by its shape alone
+        if op is overwrite.op and values[1].dtype == made[0].dtype:  # of the overwritten tensor only the shape matters
             name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
         shares = shared(name, arrays, [t.array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
 
-    def created(self, tensor: Tensor) -> None:
+    def on_create(self, tensor: Tensor) -> None:
         self.noted(tensor.array)
         self.outside[id(tensor.array)] = True
 
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+    def on_write(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None or not isinstance(tensor.array, np.ndarray):
-            return                                # of a batch (vmap), the write to its values has been seen
+            return  # a batched tensor of vmap: the write to its values has been recorded
         target, v = self.value(tensor), self.value(value)
         if v.dtype != target.dtype or v.shape != target.shape:
             v = self.fitted(v, target)
         self.cells[id(tensor.array)] = v
         root = self.owner.get(id(tensor.array), tensor.array)
         place = id(root)
-        if root is not tensor.array:              # a write through a view: the whole has another part
+        if root is not tensor.array:  # a write through a view: the base gets a new value, too
             if (where := self.region(tensor.array, root)) is None:
                 return
             v = self.cells[place] = self.call("with_region", (self.current(root), v, *where), root)
@@ -140,54 +144,54 @@ class Tracer(Watcher):
         if place in self.known:
             self.steps.append(Store(self.external[place], v, line()))
 
-    def generator(self, generator: Any) -> Any:
+    def generator_for(self, generator: Any) -> Any:
         return Noted(generator, self.draws, self.stop)
 
-    def drew(self, tensor: Tensor) -> None:
-        """Numbers that a generator has just made become a step that asks it again."""
+    def on_draw(self, tensor: Tensor) -> None:
+        """Record a step that draws these random numbers again."""
         method, args, named, made = self.draws.pop(id(tensor.array), (None,) * 4)
         if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
-            return self.read(tensor)              # in another order the same numbers would go elsewhere
+            return self.on_read(tensor)  # a draw in memory order depends on the layout of its arguments
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
         self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
 
-    def given(self, tensor: Tensor) -> None:
+    def on_set_data(self, tensor: Tensor) -> None:
         self.handed.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
-        """Why there is no program of a run that has left these with other memory; the statements are its stops."""
+        """Why a run that replaced the memory of these tensors cannot be a program. Adds the statements to `stops`."""
         found = [(place, stop) for t, place, stop in self.handed if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
         return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
 
-    def walks(self, nodes: Iterable) -> None:
-        """What was made before the run is no part of a program; arguments that were begin with an `Entry`."""
+    def on_backward(self, nodes: Iterable) -> None:
+        """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""
         if any([edge is not None and not edge.leaf and edge.seq < self.began
                 for n in reachable(nodes, self.began) if type(n) is not Entry for edge in n.edges]):
             self.stop("runs backward into what was made before it")
 
-    def read(self, tensor: Tensor) -> None:
+    def on_read(self, tensor: Tensor) -> None:
         self.stop("looks at the numbers of a tensor")
 
-    def relied_on(self, tensor: Tensor) -> None:
+    def on_assert(self, tensor: Tensor) -> None:
         if not tensor.array.all():
-            self.read(tensor)
+            self.on_read(tensor)
         elif self.problem is None:
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
 
-    def failed(self, op: Any, args: Any, error: Exception) -> None:
-        """Somebody may catch it: where it would not come with other numbers, another run goes on otherwise."""
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
+        """Stop if the error depends on the numbers: the user may catch it, and another run may not raise it."""
         if isinstance(error, LinAlgError) or not fails_on_zeros(op.kernel, args):
             self.stop("meets an error that depends on the numbers of a tensor")
 
-    def seeded(self) -> None:
+    def on_seed(self) -> None:
         self.stop("sets the state of a generator of random numbers")
 
-    def existed(self, tensor: Tensor) -> bool:
+    def predates(self, tensor: Tensor) -> bool:
         return id(tensor.array) in self.known
 
     def stop(self, what: str) -> None:
-        """This run cannot become a program; it goes on as it is."""
+        """Record a graph break: this run cannot become a program. The run itself continues."""
         if not self.records:
             return
         found = Break(what, where(line()))
@@ -199,16 +203,16 @@ class Tracer(Watcher):
     # -- values ----------------------------------------------------------------------------------------------------
 
     def values(self, args: Any) -> tuple:
-        """The arguments with values in place of tensors."""
+        """The arguments with each tensor replaced by its value."""
         return tuple(self.value(a) if isinstance(a, Tensor) else
                      self.values(a) if type(a) in (tuple, list) else a for a in args)
 
     def value(self, tensor: Tensor) -> Value:
-        """What is in the tensor's array now."""
+        """The value that the tensor's array holds now."""
         return self.current(tensor.array)
 
     def current(self, array: np.ndarray) -> Value:
-        """What is in an array now; a view of memory that was written since it was made is looked at again."""
+        """The value that an array holds now. If a view's memory was written since, the view is read again from its base."""
         v, place = self.cells.get(id(array)), id(array)
         if v is None:
             v = self.cells[place] = self.found(array)
@@ -221,8 +225,10 @@ class Tracer(Watcher):
         return v
 
     def steady(self, values: list[Value]) -> bool:
-        """Whether values are the same at each run: made of constants and of the function's own tensors, which a program then
-        compares with what they were."""
+        """Whether the values are the same in each run: computed from constants and the function's own tensors only.
+
+        Adds these tensors to `deciding`, so that the program checks that they have not changed.
+        """
         made_of: dict[Value, set[Value] | None] = {v: {v} for v in self.inputs if v.source[0] == "state"}
 
         def together(values: Iterable[Value]) -> set[Value] | None:
@@ -237,7 +243,7 @@ class Tracer(Watcher):
         return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
-        """Where a view lies in its memory: size, steps, beginning, in elements."""
+        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a stop, if there is none."""
         if array.dtype != root.dtype or not root.flags.c_contiguous:
             self.stop("writes through a view of memory with gaps or of another dtype")
             return None
@@ -255,31 +261,31 @@ class Tracer(Watcher):
         v = Value(array.copy(), "constant")
         if not (array.ndim == 0 and not array.flags.writeable):
             self.fresh.append(v)
-            if id(array) not in self.outside:     # a function has gone round the ops: from what, nobody knows
+            if id(array) not in self.outside:  # computed by NumPy, without an op: it may depend on the inputs
                 self.stop("uses numbers that no op of the table has made")
         return v
 
     def made(self, tensor: Tensor) -> Value:
-        """A new value, in the array of an op's result."""
+        """A new value for the array of an op's output."""
         self.noted(tensor.array)
         v = self.cells[id(tensor.array)] = Value(blank(tensor.array))
         return v
 
     def noted(self, array: np.ndarray) -> None:
-        """An array that the books speak of by its id, until it dies and the id is another one's."""
+        """Register an array whose id becomes a key of the tables: the id is removed when the array dies."""
         key = id(array)
         known = self.alive.get(key)
         if known is None or known() is not array:
             self.alive[key] = ref(array, partial(strike, key, self.books))
 
     def fitted(self, v: Value, target: Value) -> Value:
-        """What is written, in the dtype and shape of where it is written to."""
+        """The written value `v`, converted to the dtype and shape of the target."""
         if v.dtype != target.dtype:
             v = self.call("to", (v, dtype_of(target.array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
         return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target.array)
 
     def spread(self, v: Value, target: Value) -> Value:
-        """What is written, as often as it is written: without memory of its own."""
+        """The written value `v`, expanded to the target's shape."""
         if v.shape == target.shape:
             return v
         return self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
@@ -291,13 +297,13 @@ class Tracer(Watcher):
         return v
 
     def seed(self, array: np.ndarray, number: int) -> None:
-        """A gradient that comes from outside."""
+        """Register an array as the gradient of result `number`, given by the caller of backward."""
         self.noted(array)
         v = self.cells[id(array)] = Value(array, "input", ("seed", number))
         self.inputs.append(v)
 
     def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
-        """The recorded run; of several writes into one input only the last one counts."""
+        """The recorded run as a graph; of several writes into one input only the last is kept."""
         last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
         steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
         number = count(1)
@@ -308,7 +314,7 @@ class Tracer(Watcher):
 
 
 class Noted:
-    """A generator that writes down what it is asked for."""
+    """A generator of random numbers that records each draw in `draws`."""
 
     def __init__(self, generator: Any, draws: dict[int, tuple], stop: Callable[[str], None]):
         self.asked, self.draws, self.stop = generator, draws, stop
@@ -319,7 +325,7 @@ class Noted:
         def draw(*args: Any, **named: Any) -> Any:
             try:
                 made = method(*args, **named)
-            except RuntimeError:                  # of chances that are none: with others it would have gone on
+            except RuntimeError:  # invalid probabilities: valid ones would not raise
                 self.stop("meets an error that depends on the numbers of a tensor")
                 raise
             if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in named.values()):
@@ -329,13 +335,13 @@ class Noted:
 
 
 def layout_of(array: np.ndarray) -> Value:
-    """A constant that lies in memory as an array does; without memory of its own where it is in order."""
+    """A constant of zeros with the layout of an array; it takes no memory if the array is C-contiguous."""
     return Value(np.broadcast_to(np.zeros((), array.dtype), array.shape) if array.flags.c_contiguous else
                  np.zeros_like(array, subok=False), "constant")
 
 
 def blank(array: np.ndarray) -> np.ndarray:
-    """An array that lies in memory as this one does, but has none of its own worth speaking of."""
+    """An array of the same shape, dtype and layout that takes no memory: all elements share one place if C-contiguous."""
     if array.flags.c_contiguous:
         return np.ndarray(array.shape, array.dtype, ROOM, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
@@ -347,7 +353,7 @@ def blank(array: np.ndarray) -> np.ndarray:
 
 
 def room(size: int) -> mmap:
-    """Memory that is never touched: the system hands it out page by page, when somebody writes."""
+    """Address space of at least `size` bytes. No program writes to it, so it takes no physical memory."""
     global ROOM
     if len(ROOM) < size:
         ROOM = mmap(-1, 2 * size)
@@ -355,27 +361,27 @@ def room(size: int) -> mmap:
 
 
 def strike(key: int, books: tuple[dict, ...], gone: Any) -> None:
-    """An array has died: its id means nothing any more."""
+    """Remove the id of an array that has died from all tables."""
     for book in books:
         book.pop(key, None)
 
 
 def shaping(op: Any, args: tuple) -> list[Tensor]:
-    """The tensors whose numbers decide the shape of an op's result: masks, and what is counted."""
+    """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of `nonzero`."""
     if op is index.op:
         return [t for t in args[1] if t.array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
 
 
 def with_zeros(a: Any) -> Any:
-    """An argument, or several, with arrays of zeros in place of tensors."""
+    """An argument, or a list of arguments, with each tensor replaced by an array of zeros."""
     if isinstance(a, Tensor):
-        return np.zeros_like(a.array)              # which lies as it does: `view` asks
+        return np.zeros_like(a.array)  # of the same layout, on which `view` depends
     return [with_zeros(x) for x in a] if type(a) in (list, tuple) else a
 
 
 def fails_on_zeros(kernel: Callable, args: Any) -> bool:
-    """Whether a kernel raises an error whatever the numbers are."""
+    """Whether the kernel raises an error for zeros, too: then the error does not depend on the numbers."""
     try:
         with np.errstate(all="ignore"):
             kernel(*with_zeros(args))
@@ -385,7 +391,7 @@ def fails_on_zeros(kernel: Callable, args: Any) -> bool:
 
 
 def tensors_in(args: Any) -> Iterator[Tensor]:
-    """The tensors among arguments, as `values_in` finds their values."""
+    """The tensors among the arguments, in the order of `values_in`."""
     for a in args:
         if isinstance(a, Tensor):
             yield a
@@ -399,7 +405,7 @@ def dtype_of(array: np.ndarray) -> Any:
 
 
 def line() -> Any:
-    """The user's statement that is running."""
+    """(code, lasti) of the user's statement that runs now, or None."""
     frame = user_frame(2)
     while frame is not None and frame.f_code.co_filename.startswith(("<backward", "<rushlight", PACKAGE)):
         frame = frame.f_back
@@ -416,14 +422,14 @@ def frames() -> Iterator[tuple[CodeType, int]]:
 
 
 def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any:
-    """The function's result, with the tracer watching."""
+    """Call the function while the tracer watches; returns its result."""
     before, output = mode(), sys.stdout
     token = current.set(before.but(watch=tracer))
     sys.stdout = heard = output and Heard(output, tracer)
     try:
         return function(*args, **kwargs)
     finally:
-        now = mode().but(watch=before.watch)      # set_grad_enabled(False) may have been meant to stay
+        now = mode().but(watch=before.watch)  # the function may have called set_grad_enabled(False)
         current.reset(token)
         if (now.grad, now.inference, now.checks) != (before.grad, before.inference, before.checks):
             tracer.stop("changes what is recorded")
@@ -433,7 +439,7 @@ def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any
 
 
 class Heard:
-    """An output that tells a tracer what is printed while it watches: a program would print nothing."""
+    """A stdout that reports prints to the tracer, since a program would not print."""
 
     def __init__(self, output: Any, tracer: Tracer):
         self.output, self.tracer = output, tracer

@@ -1,4 +1,4 @@
-"""Arguments and results: tensors inside tuples, lists, dicts, named tuples and objects of dataclasses."""
+"""Nested arguments and results: tensors in tuples, lists, dicts, named tuples and dataclass objects."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -13,13 +13,13 @@ from rushlight.tensor import Tensor
 
 
 class Frame(NamedTuple):
-    """A container without its elements: its class, and the names of the elements where they have some."""
+    """A container without its elements: its class, and the keys or field names of the elements."""
 
     kind: type
     names: tuple = ()
 
     def filled(self, inside: list) -> Any:
-        """The container again, with these elements."""
+        """A container of this class with the elements `inside`."""
         kind, names = self
         if issubclass(kind, tuple):
             return kind._make(inside) if hasattr(kind, "_make") else kind(inside)
@@ -35,8 +35,10 @@ class Frame(NamedTuple):
 
 
 def opened(value: Any) -> tuple[Frame, list] | None:
-    """A container of a class of its own, and its elements; None for what is none. Of dataclasses only those that hold
-    tensors themselves: others are settings."""
+    """(frame, elements) of a tuple, an OrderedDict or a dataclass object that holds tensors; None for other values.
+
+    A dataclass object without tensors is treated as a setting.
+    """
     kind = type(value)
     if isinstance(value, tuple):
         return Frame(kind), list(value)
@@ -51,18 +53,21 @@ def opened(value: Any) -> tuple[Frame, list] | None:
 
 
 def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
-    """What an argument must be like for a program to apply; tensors are collected in `flat`, objects in `others`."""
+    """The kind of an argument: a program applies to arguments with equal signatures.
+
+    Appends the tensors to `flat`, and other objects to `others`.
+    """
     if isinstance(value, Tensor):
-        if value._asks:                           # a class of the user's: a program would give plain tensors
+        if value._asks:  # a user's subclass of Tensor: a program would return plain tensors
             raise NoArray
         a, place = value.array, 0
-        for t in flat:                            # the first that shows this very array
+        for t in flat:  # `place`: the index of the first tensor with the same array
             if t.array is a:
                 break
             place += 1
         flat.append(value)
         node, own = value.node, value.__dict__
-        if node is not None and node.hooks is not None:         # they may run inside, and nobody watches what they reach
+        if node is not None and node.hooks is not None:  # hooks may run inside the call and read state without guards
             raise NoArray
         return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, None if node is None else node.leaf,
                 value._grad is None, place, attributes(own, others) if own else None)
@@ -72,7 +77,7 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
         return (dict, *[(k, signature(v, flat, others)) for k, v in value.items()])
     if type(value) is slice:
         return (slice, *[signature(v, flat, others) for v in (value.start, value.stop, value.step)])
-    if isinstance(value, PLAIN):                  # a zero by its sign
+    if isinstance(value, PLAIN):  # repr() tells 0.0 from -0.0, and makes nan equal to itself
         return type(value), value if value and value == value else repr(value)
     found = opened(value)
     if found is not None:
@@ -82,13 +87,13 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
 
 
 def attributes(own: dict, others: list[Any]) -> Any:
-    """What a tensor must have that the user has given attributes."""
+    """The signature of the attributes that a user has set on a tensor."""
     others += [v for v in own.values() if not isinstance(v, PLAIN)]
     return tuple([(k, repr(v) if isinstance(v, PLAIN) else id(v)) for k, v in own.items()])
 
 
 def contents(value: Any) -> Iterator[Any]:
-    """What is in a container, in what is in it, and so on: two lists of these differ if something has been put there."""
+    """All elements of nested containers, with classes, keys and lengths: changes if an element is added or replaced."""
     if isinstance(value, (Tensor, PLAIN)):
         yield value
         if isinstance(value, Tensor):
@@ -101,7 +106,7 @@ def contents(value: Any) -> Iterator[Any]:
     if found is None:
         yield value
         return
-    for part in found[0]:                         # the class, and names of elements
+    for part in found[0]:  # the class, and the names of the elements
         yield from part if isinstance(part, tuple) else (part,)
     yield len(found[1])
     for v in found[1]:
@@ -109,7 +114,7 @@ def contents(value: Any) -> Iterator[Any]:
 
 
 class SpentBackward(Node):
-    """The node of a result whose backward was part of the program: nothing is kept for a second time."""
+    """The node of a result whose backward ran inside the program: a second backward raises an error."""
 
     __slots__ = ()
 
@@ -118,8 +123,10 @@ class SpentBackward(Node):
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
-    """What the function returns, from its plan: tensors by number, everything else as it was; "placed": what it also leaves
-    in lists and dicts, (container, key, plan)."""
+    """The function's result, made from its plan: `tensors` by number, other values as in the traced run.
+
+    A "placed" plan also puts tensors into lists and dicts: (container, key, plan).
+    """
     kind, what = plan
     if kind == "tensor":
         i, spent = what
@@ -142,9 +149,9 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
 
 def planned(result: Any, arguments: list[Any], state: dict[int, Tensor], place: Callable[[Tensor], tuple[int, bool]],
             known: Container = ()) -> Any:
-    """The plan of a result: `place` numbers its tensors. TypeError for what cannot be made again.
+    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made again.
 
-    `known`: ids of objects that were there before, which stay what they are.
+    `known`: ids of objects that existed before the run: the plan returns these very objects.
     """
     if isinstance(result, Tensor):
         for i, a in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""What a loop does, on whole arrays instead of elements: for a program that runs where there is no Numba.
+"""A loop as NumPy calls on whole arrays, for a program that runs without Numba.
 
     def loop_0_whole(x0, x1, out0):           # loop_0:  for i...: for j...: out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
         out0[...] = maximum(x0 + x1, f32(0))
@@ -19,10 +19,10 @@ UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minim
 
 
 class Whole(Kernel):
-    """The text of the function, with the loop's parameters. Rows are a dimension of their own: their sums are (n, 1)."""
+    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
 
     def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False):
-        self.large: set[Value] = set()            # whose text gives an array of the whole space
+        self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
         super().__init__(cluster, set(wanted), threads)
         self.sums = [s for s in self.steps if self.parallel and self.is_total(s)]
 
@@ -38,7 +38,7 @@ class Whole(Kernel):
             self.env[v] = Scalar(text, v.dtype)
             if all(self.varying(v)):
                 self.large.add(v)
-        later = []                                # writes come last: arrays are read until then
+        later = []  # writes come last, since the lines before read the old arrays
         totals = 0
         for step in self.steps:
             if isinstance(step, Store):
@@ -50,7 +50,7 @@ class Whole(Kernel):
                 totals += 1
                 continue
             if self.parallel and self.cluster.levels[out] == END:
-                continue                          # computed after all parts of the loop
+                continue  # computed after all parts of the parallel loop
             if step.entry in REDUCTIONS:
                 self.put(0, f"{(name := self.fresh('t'))} = {self.total(step)}")
                 self.env[out] = Scalar(name, out.dtype)
@@ -65,7 +65,7 @@ class Whole(Kernel):
             self.put(0, line)
 
     def named(self, v: Value) -> str:
-        """The value under a name, computed before anything is written."""
+        """The name of a variable that holds the value, computed before any write."""
         text = self.operand(v).text
         if not text.isidentifier():
             self.put(0, f"{(name := self.fresh('t'))} = {text}")
@@ -73,7 +73,7 @@ class Whole(Kernel):
         return self.env[v].text
 
     def lifted(self, v: Value) -> str:
-        """An array as one that broadcasts against the whole space."""
+        """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the loop's shape."""
         varying, name = self.varying(v), self.names[v]
         if not any(varying):
             return f"{name}[()]"
@@ -86,7 +86,7 @@ class Whole(Kernel):
         return text if text.endswith("]") else f"{text}[...]"
 
     def total(self, step: Any) -> str:
-        """A sum or largest element, of rows (n, 1), of columns (m,) or of all."""
+        """The text of a reduction: of rows, shape (n, 1), of columns, shape (m,), or of all elements."""
         x, level = step.args[0], self.cluster.levels[step.outs[0]]
         text, dtype = self.operand(x).text, SHORT[step.outs[0].dtype.name]
         if x not in self.large:
@@ -101,5 +101,5 @@ class Whole(Kernel):
         return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
-        """The function, under a name; empty where the loop's own text will do: numbers, without a loop."""
+        """The function's text; "" if the loop's own text needs no Numba: it computes numbers without a loop."""
         return super().text(name) if self.merged and self.cluster.space else ""

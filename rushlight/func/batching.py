@@ -1,11 +1,11 @@
-"""What a tensor is inside `vmap`, and how an op runs on it.
+"""Batched tensors inside `vmap`, and how an op runs on them.
 
-A batched tensor is a Tensor whose `array` is a `Batch`: it has the shape and dtype of ONE sample, and knows the tensor of
-all samples (`value`, the batch in dimension 0), which may be batched by an outer vmap in turn. Kernels cannot compute with
-it: an op's fast path fails, and where it would report an error, the op is run on the values by the rule of its family
-(rules.py). So programs without vmap pay nothing. Each level has its own graph: ops on batched tensors record themselves
-between batched tensors, with the shapes of one sample; the ops that their rules are made of record themselves between the
-values. Hence the gradient of one sample's loss is that sample's, also for a weight that all samples share.
+A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE sample, and refers to the
+tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels fail on
+a Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (rules.py); so
+programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is recorded between the batched
+tensors, with the shapes of one sample; the ops of its batching rule are recorded between the values. Hence the gradient of
+one sample's loss is per sample, also for a weight that all samples share.
 """
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
 class Level:
-    """One running vmap: how many samples it has, what random ops do in it, the vmap around it, whether it still runs.
+    """A running vmap.
 
-    `since`: when it began; nodes made later are in its graph. `watch`: who watches outside. Those see the ops on the values;
-    who begins to watch inside sees those on batched tensors.
+    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it. `open`: whether it still
+    runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher outside, which sees
+    the ops on the values; a watcher entered inside sees the ops on batched tensors.
     """
 
     __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
@@ -58,7 +59,7 @@ class Level:
         self.size, self.randomness, self.name = size, randomness, name
         self.depth = 1 if self.outer is None else self.outer.depth + 1
         self.since, self.open = tick(), True
-        self.modes: tuple[Mode, Mode] = m, m      # a mode inside, and the same outside
+        self.modes: tuple[Mode, Mode] = m, m  # cache of `around`: its last argument and result
 
     def __enter__(self) -> Level:
         watch = None if self.watch is None else Boundary(self, self.watch)
@@ -70,7 +71,7 @@ class Level:
         self.open = False
 
     def around(self, inside: Mode) -> Mode:
-        """The mode in which ops run on the values: the vmap and the watchers around this one."""
+        """The mode in which ops run on the values: with the outer vmap and the outer watchers."""
         known, outside = self.modes
         if known is not inside:
             outside = inside.but(batch=self.outer, watch=self.watch)
@@ -78,22 +79,22 @@ class Level:
         return outside
 
     def run(self, op: Op, args: tuple) -> Any:
-        """A random op that met none of the level's tensors."""
+        """Run a random op that has no batched argument."""
         return run(op, args, self)
 
     def records(self, *tensors: Any) -> bool:
-        """Whether a graph inside or outside the vmap goes through one of the batched tensors."""
+        """Whether one of the batched tensors is recorded, inside or outside the vmap."""
         return any([t.array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
 
 
 class Batch(Placeholder):
-    """In the place of a tensor's array: looks like the array of one sample, and refuses to be computed with.
+    """The `array` of a batched tensor: has the shape of one sample's array, and raises if NumPy computes with it.
 
-    `value`: the tensor of all samples, the batch first. (What all samples share is a plain tensor.)
+    `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain tensor.)
     """
 
-    __slots__ = ("__weakref__", "value", "level")     # watched runs look when it dies
-    one_by_one: Callable                          # runs a function that cannot do without numbers (one_by_one.py)
+    __slots__ = ("__weakref__", "value", "level")  # the compiler's tracer needs weak references
+    one_by_one: Callable  # runs a function that needs the numbers, sample by sample (one_by_one.py)
 
     def __init__(self, value: Tensor, level: Level):
         self.value, self.level = value, level
@@ -110,7 +111,7 @@ class Batch(Placeholder):
     flags = property(lambda self: self.first().flags)
 
     def first(self) -> np.ndarray:
-        """The array of one sample, to see how it lies in memory."""
+        """The array of the first sample, for its memory layout."""
         array = self.value.array
         array = array if isinstance(array, np.ndarray) else array.first()
         return array[0] if len(array) else np.empty(self.shape, self.dtype)
@@ -119,11 +120,11 @@ class Batch(Placeholder):
         return self.shape[0]
 
     def detached(self) -> Batch:
-        """The same samples outside the graphs of this level and of those around it."""
+        """The same samples outside the graphs of this level and of the levels around it."""
         return Batch(detached(self.value), self.level)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
-        """What is asked of one sample's shape can be answered, and written to; the rest cannot."""
+        """NumPy functions that need the shape only; any other raises `Touched`."""
         if function in (np.zeros_like, np.empty_like) and isinstance(args[0], Batch):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
@@ -134,7 +135,7 @@ class Batch(Placeholder):
         raise self.touched(function.__name__)
 
     def spread(self, array: np.ndarray) -> Any:
-        """A fresh array for each sample, as a batch: what is created like a batched tensor is batched too."""
+        """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor is batched, too."""
         shape = (self.level.size, *array.shape)
         value = self.value.array
         whole = np.empty(shape, array.dtype)
@@ -143,7 +144,7 @@ class Batch(Placeholder):
 
     @staticmethod
     def written(to: Tensor, source: Tensor) -> None:
-        """Write the source into a tensor, of which one is batched: into the values, in the mode around the vmap."""
+        """Write `source` into `to`, at least one of them batched: writes into the values, in the mode around the vmap."""
         batch: Any = to.array
         level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
         if level is None or (inner is not None and inner.depth > level.depth):
@@ -156,7 +157,7 @@ class Batch(Placeholder):
             current.reset(token)
 
     def __setitem__(self, key: Any, number: Any) -> None:
-        """Filling with a number: `array[...] = 1`."""
+        """`array[...] = number`."""
         if key is not Ellipsis:
             raise self.touched("an index")
         self.value.array[...] = number
@@ -183,36 +184,36 @@ class Batch(Placeholder):
                               "inside vmap a tensor stands for many: return it, and ask outside"), self)
 
     def shown(self) -> str:
-        """What print shows: all samples."""
+        """The text for print: all samples."""
         inside = repr(self.value).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self.level.depth}, bdim=0, value=\n    {inside}\n)"
 
     def run(self, op: Op, args: tuple) -> Any:
-        """An op that met this batch, on these arguments."""
+        """Run an op on arguments that contain this batch."""
         return run(op, args)
 
 
 # -- in and out of a level ---------------------------------------------------------------------------------------------
 
 def is_batched(t: Tensor) -> bool:
-    """Whether the tensor stands for the samples of a running vmap."""
+    """Whether the tensor is batched by a vmap."""
     return isinstance(t.array, Batch)
 
 
 def wrap(value: Tensor, level: Level) -> Tensor:
-    """The tensor of one sample, for the tensor of all (the batch first)."""
+    """The batched tensor of `value`, (B, *shape)."""
     return from_array(Batch(value, level))  # type: ignore[arg-type]
 
 
 def spread_as(x: Tensor, like: Tensor) -> Tensor:
-    """A tensor that has samples wherever `like` has some, those of x or copies of it: `like` can be written into it."""
+    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can be written into it."""
     batch, own = cast(Any, like.array), cast(Any, x.array)
     if batch.__class__ is not Batch:
         return x
     level = batch.level
     if own.__class__ is not Batch or own.level.depth < level.depth:
         blank = created(from_array(np.zeros((level.size, *x.array.shape), x.array.dtype)))
-        return x + wrap(below(level, blank, batch.value), level)  # type: ignore[operator]      # a node, if x has one
+        return x + wrap(below(level, blank, batch.value), level)  # type: ignore[operator]  # + makes a node if x has one
     value = below(own.level, own.value, batch.value if own.level is level else like)
     if value is own.value:
         return x
@@ -222,7 +223,7 @@ def spread_as(x: Tensor, like: Tensor) -> Tensor:
 
 
 def below(level: Level, value: Tensor, like: Tensor) -> Tensor:
-    """The same for the samples of a level, in the mode around it."""
+    """`spread_as` for the values of a level, in the mode around it."""
     token = current.set(level.around(mode()))
     try:
         return spread_as(value, like)
@@ -231,12 +232,12 @@ def below(level: Level, value: Tensor, like: Tensor) -> Tensor:
 
 
 def recorded(x: Tensor) -> bool:
-    """Whether something differentiates through x, in its own graph or in that of a level around."""
+    """Whether x has a node, in its own graph or in the graph of an outer level."""
     return x.node is not None or recorded_below(x)
 
 
 def recorded_below(x: Tensor) -> bool:
-    """Whether a batched tensor's samples have a history in a graph around the vmap."""
+    """Whether the values of a batched tensor have a node, at any outer level."""
     array: Any = x.array
     while array.__class__ is Batch:
         if array.value.node is not None:
@@ -246,15 +247,18 @@ def recorded_below(x: Tensor) -> bool:
 
 
 def refused(source: Batch) -> Touched:
-    """The error of a write of samples into a tensor that they share."""
+    """The error for writing a batched tensor into a tensor that all samples share."""
     return Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
                            "is mapped over"), source)
 
 
 class Part:
-    """An argument at a level: `value`, of all samples if `mapped`, how many dimensions one sample has, and the argument's
-    node in the level's graph. What all samples share is in that graph if its node was made inside the vmap. (In the graphs
-    around it the ops on the values meet it.)"""
+    """An argument of an op at a level.
+
+    `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`: the dimensions of one
+    sample. `node`: the argument's node in the level's graph. A shared tensor has one there only if its node was made inside
+    the vmap; its node in an outer graph is used by the ops on the values.
+    """
 
     __slots__ = ("value", "mapped", "ndim", "node", "level")
 
@@ -269,7 +273,7 @@ class Part:
             self.node = t.node if t.node is not None and t.node.seq > level.since else None
 
     def lined(self, ndim: int) -> Tensor:
-        """The samples with leading dimensions of 1, so that they broadcast from the right: (B, 1, ..., *shape)."""
+        """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples broadcast from the right."""
         missing = ndim - self.ndim
         if not self.mapped or missing <= 0:
             return self.value
@@ -277,7 +281,7 @@ class Part:
         return self.value.reshape(shape[:1] + (1,) * missing + shape[1:])  # type: ignore[attr-defined]
 
     def whole(self, ndim: int | None = None) -> Tensor:
-        """The samples one by one, also where all share one: (B, 1, ..., *shape)."""
+        """The value as (B, 1, ..., *shape); a shared tensor is expanded."""
         missing = max((ndim or 0) - self.ndim, 0)
         if self.mapped:
             return self.lined(ndim or 0)
@@ -286,7 +290,7 @@ class Part:
 
 
 def innermost(args: Iterable) -> Level:
-    """The level at which an op runs. RuntimeError for a tensor of a vmap that has returned."""
+    """The level at which an op on these arguments runs, None without batched ones. RuntimeError if its vmap has returned."""
     found: Any = None
     for t in tensors_of(args):
         array: Any = t.array
@@ -304,17 +308,17 @@ def innermost(args: Iterable) -> Level:
 
 # -- running an op -----------------------------------------------------------------------------------------------------
 
-RULES: list[Callable] = []                        # from an op to how it runs on values: rules.py says it, which stands above
+RULES: list[Callable] = []  # one function, op -> batching rule, registered by rules.py, which imports this module
 
 
 def run(op: Op, args: tuple, level: Level | None = None) -> Any:
-    """The op on batched arguments (in the order of its entry), recorded at their level."""
+    """Run the op on batched arguments (in the order of its entry), and record it at their level."""
     return runner(op)(args, level or innermost(args))
 
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """(args, level) -> what the op makes of them. What is the same for each call is decided here, as in families.py."""
+    """The function (args, level) -> outputs of an op. Decides once per op what is the same for each call."""
     n, rule, is_view, is_reduction = len(op.inputs), RULES[0](op), op.family is view, op.family is reduction
     ruled = [op.rules[name] is not None for name in op.inputs]
     result = result_type(op)
@@ -347,7 +351,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             if is_view and made.viewing is not None:
                 register(out, args[0], op.call, args[1:], m.grad)
         if m.watch is not None:
-            m.watch.ran(op, args, out)
+            m.watch.on_op(op, args, out)
         return out
     return run
 
@@ -370,7 +374,7 @@ def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
 
 
 def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
-    """A node for the outputs, as the families make it for arrays."""
+    """Make the node of the outputs, as the op's family does for arrays."""
     arrays = [t.array for t in outs]
     several = bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
     if op.family is reduction:
@@ -391,7 +395,7 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
 
 
 def reduced(op: Op, args: tuple, out: Any) -> tuple:
-    """What the node of a reduction keeps."""
+    """The values that the node of a reduction saves."""
     x, axes = args[0], args[1]
     shape = x.array.shape
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
@@ -402,7 +406,7 @@ WARNED: set[str] = set()
 
 
 def slow(name: str) -> None:
-    """Say once that something runs sample by sample."""
+    """Warn, once per name, that an op runs sample by sample."""
     if name not in WARNED:
         WARNED.add(name)
         warn(f"There is a performance drop because we have not yet implemented the batching rule for {name}: it runs sample "

@@ -1,4 +1,4 @@
-"""What watchers see of a vmap: those inside it the ops on batched tensors, those around it the ops on the values."""
+"""Separates the watchers of a vmap: inner watchers see the ops on batched tensors, outer ones the ops on the values."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -19,37 +19,37 @@ class Boundary(Inner):
     def passes(self, *things: Any) -> bool:
         return not any([getattr(t.array, "level", None) is self.level for t in tensors_of(things)])
 
-    def ran(self, op: Any, args: tuple, out: Any) -> None:
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
         if self.passes(out, *args):
-            super().ran(op, args, out)
+            super().on_op(op, args, out)
 
-    def applying(self, node: Any, args: tuple) -> None:
+    def on_function_start(self, node: Any, args: tuple) -> None:
         if self.passes(*args):
-            super().applying(node, args)
+            super().on_function_start(node, args)
 
-    def applied(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         if self.passes(out, *args):
-            super().applied(node, args, out, saved)
+            super().on_function(node, args, out, saved)
 
-    def created(self, tensor: Tensor) -> None:
+    def on_create(self, tensor: Tensor) -> None:
         if self.passes(tensor):
-            super().created(tensor)
+            super().on_create(tensor)
 
-    def writing(self, tensor: Tensor) -> None:
+    def on_write_start(self, tensor: Tensor) -> None:
         if self.passes(tensor):
-            super().writing(tensor)
+            super().on_write_start(tensor)
 
-    def wrote(self, tensor: Tensor, value: Tensor) -> None:
+    def on_write(self, tensor: Tensor, value: Tensor) -> None:
         if self.passes(tensor):
-            super().wrote(tensor, value)
+            super().on_write(tensor, value)
 
-    def moved(self, to: Tensor, tensor: Tensor) -> None:
+    def on_move(self, to: Tensor, tensor: Tensor) -> None:
         if self.passes(tensor):
-            super().moved(to, tensor)
+            super().on_move(to, tensor)
 
 
 def tensors_of(args: Iterable) -> Iterator[Tensor]:
-    """The tensors among an op's arguments, and in its lists."""
+    """The tensors among an op's arguments, also in lists of arguments."""
     for a in args:
         if isinstance(a, Tensor):
             yield a

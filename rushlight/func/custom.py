@@ -1,7 +1,8 @@
-"""A user's `autograd.Function` inside vmap: by the rule that it brings, or by one made from its own methods.
+"""A user's `autograd.Function` inside vmap: runs by the Function's own rule, `vmap`, or by a rule made from its methods.
 
-Between the samples it is recorded as always. Between the values it is one op too, with the derivatives that the user wrote,
-not with those of what its forward is made of: another Function, whose forward, backward and jvp run the user's at a level.
+The call is recorded between batched tensors as usual. Between the values it must be one op, too, with the user's derivatives
+and not those of the ops in its forward; so a generated rule is another Function, whose forward, backward and jvp run the
+user's methods at a level of vmap.
 """
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ MORE = "For more details, please see https://pytorch.org/docs/main/notes/extendi
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's own rule is told."""
+    """The argument `info` of a Function's own rule."""
 
     batch_size: int
     randomness: str
 
 
 def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | None:
-    """What to run in the place of forward; None where no argument is batched. RuntimeError if there is no rule."""
+    """The function to run in place of forward; None if no argument is batched. RuntimeError without a rule."""
     if not any(isinstance(t, Tensor) and isinstance(t.array, Batch) for t in tree_leaves(args)):
         return None
     own = cls.vmap is not Function.vmap
@@ -46,8 +47,10 @@ def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | 
 
 
 def on_values(cls: type[Function], rule: Callable, *args: Any) -> Any:
-    """The Function of batched arguments, by the rule: in the mode around the level, whose watchers see what it does. An
-    argument that comes back is itself."""
+    """Run the rule on the values of batched arguments, in the mode around the level; wraps the outputs.
+
+    A value that the rule returns unchanged becomes the argument itself again.
+    """
     level = innermost(tree_leaves(args))
     parts = tree_map(lambda a: Part(a, level) if isinstance(a, Tensor) else a, args)
     dims = tree_map(lambda p: 0 if isinstance(p, Part) and p.mapped else None, parts)
@@ -64,8 +67,7 @@ def on_values(cls: type[Function], rule: Callable, *args: Any) -> Any:
 
 
 def front(t: Any, dim: int | None, level: Level) -> Any:
-    """An output with the samples in front. One that they share is repeated: its history in the graphs around the vmap is
-    not that of this call."""
+    """An output with the samples in dimension 0. A shared output is expanded, so that its node in the outer graph is new."""
     if not isinstance(t, Tensor):
         return t
     return t.expand((level.size, *t.shape)) if dim is None else TENSORS["movedim"](t, dim, 0) if dim else t
@@ -81,7 +83,7 @@ def by_rule(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tu
 
 
 def places_of(cls: type[Function], dims: Any, tree: Any) -> list:
-    """The dimension of the samples in each output."""
+    """The dimension of the samples in each output, from `out_dims`."""
     found = _broadcast_to_and_flatten(dims, tree)
     if found is None:
         raise RuntimeError(explain(f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not "
@@ -89,19 +91,21 @@ def places_of(cls: type[Function], dims: Any, tree: Any) -> list:
     return found
 
 
-# -- the rule that is made -------------------------------------------------------------------------------------------------
+# -- the generated rule ----------------------------------------------------------------------------
 
 def generated(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tuple:
     return Samples(cls, level, dims).function().apply(*values), 0
 
 
 class Samples:
-    """One call of a Function, and where the samples lie in its arguments (`dims`): its methods are those of the Function of
-    all samples. Each runs the user's at a fresh level, as `forward` does."""
+    """One call of a Function: its methods are the methods of a Function of all samples.
 
-    shapes: list                                  # of one sample's arguments, None for what is no tensor
-    mapped: Sequence[bool] = ()                   # which of the tensors saved for backward have all samples,
-    mapped_forward: Sequence[bool] | None = None  # and of those for jvp
+    Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else None.
+    """
+
+    shapes: list  # the shapes of one sample's arguments, None for an argument that is no tensor
+    mapped: Sequence[bool] = ()  # for each tensor saved for backward, whether it has all samples
+    mapped_forward: Sequence[bool] | None = None  # the same for the tensors saved for jvp
 
     def __init__(self, cls: type[Function], level: Level, dims: tuple):
         self.cls, self.size, self.randomness, self.dims = cls, level.size, level.randomness, dims
@@ -140,26 +144,27 @@ class Samples:
 
 
 def sample_of(level: Level, value: Any, dim: Any) -> Any:
-    """A value, as one of the level if it has all samples."""
+    """A tensor of all samples (dim = 0) as a batched tensor; any other value unchanged."""
     return wrap(value, level) if dim == 0 and isinstance(value, Tensor) else value
 
 
 def all_samples(level: Level, t: Any) -> Any:
-    """The reverse; what is the same for all samples is repeated."""
+    """The tensor of all samples of t; a tensor that all samples share is expanded."""
     return Part(t, level).whole() if isinstance(t, Tensor) else t
 
 
 def gradient(level: Level, g: Any, dim: Any, shape: tuple | None) -> Any:
-    """The gradient of an argument, from that of a sample: theirs are added where the samples share the argument."""
+    """The gradient of an argument from the batched gradient g: summed over the samples if they share the argument."""
     if not isinstance(g, Tensor) or shape is None:
         return g
-    if g.shape != shape:                          # a larger one is allowed, and added up
+    if g.shape != shape:  # a broadcast gradient is allowed, and summed
         g = g.sum_to_size(shape)  # type: ignore[attr-defined]
     return all_samples(level, g) if dim == 0 else all_samples(level, g).sum(0)
 
 
 class SampleContext:
-    """The `ctx` of the Function of all samples as its author sees it at a level, with the tensors of one sample."""
+    """The `ctx` that the user's methods get at a level: wraps the ctx of all samples, with batched tensors in place of
+    tensors of all samples."""
 
     def __init__(self, ctx: Any, level: Level, samples: Samples):
         self.__dict__.update(_ctx=ctx, _level=level, _samples=samples)
@@ -171,14 +176,14 @@ class SampleContext:
         setattr(self._ctx, name, self._out(value))
 
     def _out(self, t: Any) -> Any:
-        """What outlives the level in the place of a tensor of it."""
-        if isinstance(t, Kept):                   # of a Function inside this one
+        """A batched tensor as `Kept`, which outlives the level; any other value unchanged."""
+        if isinstance(t, Kept):  # from a vmap inside this one
             return t._replace(value=self._out(t.value))
         part = Part(t, self._level) if isinstance(t, Tensor) else None
         return t if part is None or not part.mapped else Kept(part.value, self._samples)
 
     def _in(self, kept: Any) -> Any:
-        """The reverse."""
+        """The inverse of `_out`: a `Kept` of this call as a batched tensor."""
         if not isinstance(kept, Kept):
             return kept
         if kept.of is self._samples:
@@ -213,7 +218,7 @@ class SampleContext:
 
 
 class Kept(NamedTuple):
-    """All samples of a tensor whose level has ended, and of which call that was."""
+    """The tensor of all samples from a level that has ended. `of`: the call to which it belongs."""
 
     value: Any
     of: Samples

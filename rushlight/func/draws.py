@@ -1,4 +1,4 @@
-"""Random numbers inside vmap: a generator that draws for all samples at once, once for all, or not at all."""
+"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for all, or raises."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from rushlight.tensor import Tensor, from_array
 ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
          "randomness flags on vmap or perform the randomness operation out of vmap")
 SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
-# Which arguments of a generator's method are the shape, or arrays of which each element is drawn for. Else the first.
+# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or arrays. Default: (0,).
 PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}
 
 
 class Draws:
-    """A generator inside a vmap: its methods return the numbers of one sample, as a batch where samples differ."""
+    """A generator inside a vmap: its methods return a Batch if samples differ, else an array."""
 
     def __init__(self, generator: Any, level: Level):
         self.level = level
@@ -43,7 +43,7 @@ class Draws:
         size = self.level.size
         if name == "randperm":
             made = np.stack([method(*args, **kwargs) for _ in range(size)])
-        elif name == "multinomial" and args[0].ndim == 2:                # (B, n, c) are rows like any others
+        elif name == "multinomial" and args[0].ndim == 2:  # weights (B, n, c): draw for (B n, c)
             weights = from_array(self.spread(args[0]))
             rows = method(weights.flatten(0, 1).array, *args[1:], **kwargs)  # type: ignore[attr-defined]
             made = from_array(rows).reshape(*weights.shape[:2], -1).array  # type: ignore[attr-defined]
@@ -56,7 +56,7 @@ class Draws:
         return isinstance(a, Batch) and a.level is self.level
 
     def spread(self, a: Any) -> Any:
-        """A shape or an array of one sample, for all samples."""
+        """A shape or an array of one sample, with the batch dimension."""
         if self.mapped(a):
             return a.value.array
         if isinstance(a, Batch):
@@ -67,8 +67,10 @@ class Draws:
 
 
 def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
-    """What `draw` makes of all samples of x at once: numbers in the order in which they lie in memory, as torch has it. None
-    where the level does not draw for each sample of x."""
+    """`draw(values of x)`, which draws for all samples at once in memory order, as torch does.
+
+    None if x is not batched at this level, or the level does not draw different numbers per sample.
+    """
     array: Any = x.array
     if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
         return None

@@ -1,4 +1,4 @@
-"""Forward: how fast the outputs of a function change when its inputs move."""
+"""jvp and linearize: the derivative of a function in the direction of tangents, by forward mode."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ LINEARIZE = "linearize(f, *primals)"
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """(f(*primals), J t): the value, and its derivative in the direction of the tangents, by dual numbers.
+    """(f(*primals), J t): the value, and the derivative of f in the direction of the tangents, by dual numbers.
 
-    `primals` and `tangents` are tuples of trees of tensors, of the same form and shapes. `strict`: RuntimeError where an
-    output does not depend on the inputs, in place of zeros; `has_aux`: f returns (output, anything), and that comes third.
+    `primals` and `tangents` are tuples of trees of tensors, with the same structure and shapes. `strict`: RuntimeError if an
+    output does not depend on the inputs, instead of zeros. `has_aux`: f returns (output, aux), and aux is the third result.
 
     >>> from rushlight.func import jvp
     >>> jvp(rushlight.sin, (rushlight.tensor([0., 1.]),), (rushlight.tensor([1., 2.]),))
@@ -49,7 +49,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 def on_duals(level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], inputs_form: TreeSpec, has_aux: bool,
              who: str) -> tuple[list[Tensor], list[Tensor | None], TreeSpec, Any]:
-    """The function run on x + e t: the leaves of its output, their tangents, the output's tree, and aux."""
+    """Run the function on x + e t. Returns (leaves of the output, their tangents, the output's tree, aux)."""
     with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
@@ -68,10 +68,10 @@ def or_zeros(tangents: Sequence[Tensor | None], ys: Sequence[Tensor]) -> list[Te
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """(f(*primals), t -> J t): the value, and the linear function that is f's derivative there; f runs only once.
+    """(f(*primals), t -> J t): the value, and the derivative of f at the primals as a linear function; f runs once.
 
-    f runs on dual numbers whose tangents are variables, so its tangents are recorded as linear functions of these. Such a
-    function is the derivative, by v, of its own transpose v' J.
+    f runs on dual numbers whose tangents t are variables, so the output's tangents J t are recorded as functions of t. Their
+    gradient gives v' J, and the derivative of v' J by v gives J t for any t.
 
     >>> from rushlight.func import linearize
     >>> y, push = linearize(rushlight.sin, rushlight.tensor([0., 1.]))

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: `vjp` for each output, or the derivative for each input, all at once by `vmap`."""
+"""Jacobians and Hessians: `vjp` for each output, or `jvp` for each input, all at once by `vmap`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map, tree_unflat
 
 def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable:
-    """f -> J, J[i, j] = d f_i / d x_j, backward: a row for each element of the output. Good where outputs are few.
+    """f -> J, J[i, j] = d f_i / d x_j, by reverse mode: a row per element of the output. Fast if outputs are few.
 
-    For an output and an input a tensor of shape output.shape + input.shape; where outputs are a tree, that tree of them,
-    and where inputs are (or `argnums` is a tuple), each a tree of those. `has_aux`: f returns (output, anything).
-    `chunk_size`: rows computed at a time, all by default.
+    For an output and an input, J has shape output.shape + input.shape. A tree of outputs gives a tree of Jacobians; a tree
+    of inputs, or a tuple `argnums`, gives for each output a tree of Jacobians. `has_aux`: f returns (output, aux).
+    `chunk_size`: the number of rows computed at a time; default: all.
 
     >>> from rushlight.func import jacrev
     >>> jacrev(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -40,7 +40,7 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
         ys, form = tree_flatten(made)
         check_real("jacrev", "outputs", ys)
         rows = along_basis(lambda *parts: pull(tree_unflatten(parts, form)), ys, chunk_size)
-        by_input, inputs_form = tree_flatten(rows)                     # each (all outputs, *input)
+        by_input, inputs_form = tree_flatten(rows)  # each (elements of all outputs, *input.shape)
         table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(apart(J, ys), ys)]
                  for J in by_input]
         found = together([list(row) for row in zip(*table)], form, inputs_form, argnums)
@@ -49,10 +49,10 @@ def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
 
 
 def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """f -> J, J[i, j] = d f_i / d x_j, forward: a column for each element of the input. Good where inputs are few.
+    """f -> J, J[i, j] = d f_i / d x_j, by forward mode: a column per element of the input. Fast if inputs are few.
 
-    Results are as those of `jacrev`. f runs once, inside `vmap`: all samples share its arguments, and each has one unit
-    vector as the tangent. `randomness`: what random ops do there.
+    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples share the arguments, and
+    each sample has one unit vector as the tangent. `randomness`: as in `vmap`.
 
     >>> from rushlight.func import jacfwd
     >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -62,7 +62,7 @@ def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, rando
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         call, given = of_chosen(func, args, kwargs, argnums)
-        aux: list = []                            # its leaves and its tree
+        aux: list = []  # the leaves of aux, and its tree
 
         def push(*tangents: Tensor) -> Any:
             value, along, *more = jvp(call, given, tree_unflatten(tangents, inputs_form), has_aux=has_aux)
@@ -72,19 +72,19 @@ def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, rando
         xs, inputs_form = tree_flatten(given)
         check_real("jacfwd", "inputs", xs)
         columns, tensors = along_basis(push, xs, None, randomness)
-        by_output, form = tree_flatten(columns)                        # each (all inputs, *output)
+        by_output, form = tree_flatten(columns)  # each (elements of all inputs, *output.shape)
         table = [[part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
                   for part, x in zip(apart(J, xs), xs)] for J in by_output]
         found = together(table, form, inputs_form, argnums)
         if not has_aux:
             return found
-        first = iter([settled(t[0]) for t in tensors])             # the same for each unit vector
+        first = iter([settled(t[0]) for t in tensors])  # aux is the same for each unit vector
         return found, tree_unflatten([next(first) if isinstance(t, Tensor) else t for t in aux[0]], aux[1])[0]
     return jacobian
 
 
 def hessian(func: Callable, argnums: ArgNums = 0) -> Callable:
-    """f -> H, H[i, j] = d^2 f / d x_i d x_j: forward over backward, jacfwd(jacrev(f)).
+    """f -> H, H[i, j] = d^2 f / d x_i d x_j, by forward over reverse mode: jacfwd(jacrev(f)).
 
     >>> from rushlight.func import hessian
     >>> hessian(lambda x: (x ** 3).sum())(rushlight.tensor([1., 2.]))
@@ -95,7 +95,7 @@ def hessian(func: Callable, argnums: ArgNums = 0) -> Callable:
 
 
 def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tuple[Callable, tuple]:
-    """The function of the chosen arguments alone, and these."""
+    """(a function of the arguments `argnums` only, these arguments)."""
     chosen = numbers_of(argnums, len(args))
 
     def call(*xs: Any) -> Any:
@@ -107,20 +107,20 @@ def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tu
 
 
 def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None, randomness: str = "error") -> Any:
-    """What a linear function of tensors like these makes of every unit vector of them together, stacked."""
+    """The results of a linear function for every unit vector of the tensors `like` together, stacked in dimension 0."""
     total = sum([t.numel() for t in like])
-    if total == 1 and len(like) == 1:             # the gradient of one number: no batch, whose every op costs more
+    if total == 1 and len(like) == 1:  # one unit vector: without vmap, whose ops cost more
         return tree_map(lambda row: row.unsqueeze(0), function(ones_like(like[0])))
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
     basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]
-    if chunk_size == 1 and total:                 # one by one, also what has no rule for batches
+    if chunk_size == 1 and total:  # one by one without vmap: works for ops without a batching rule, too
         rows = [tree_flatten(function(*row)) for row in zip(*basis)]
         return tree_unflatten(map(stack, zip(*[parts for parts, _ in rows])), rows[0][1])
     return vmap(function, randomness=randomness, chunk_size=chunk_size)(*basis)
 
 
 def check_real(name: str, what: str, parts: Sequence) -> None:
-    """RuntimeError for complex numbers: which derivative would be meant?"""
+    """RuntimeError for complex tensors, whose Jacobian is ambiguous."""
     for i, part in enumerate(parts):
         if isinstance(part, Tensor) and part.is_complex():
             raise RuntimeError(explain(f"{name}: Expected all {what} to be real but received complex tensor at flattened "
@@ -128,11 +128,11 @@ def check_real(name: str, what: str, parts: Sequence) -> None:
 
 
 def apart(J: Tensor, like: Sequence[Tensor], dim: int = 0) -> Sequence[Tensor]:
-    """The parts of a dimension that runs over the elements of several tensors, one part for each."""
+    """Split a dimension that runs over the elements of all tensors `like` into a part for each tensor."""
     return J.split([t.numel() for t in like], dim) if len(like) > 1 else (J,)
 
 
 def together(table: list[list[Tensor]], form: TreeSpec, inputs_form: TreeSpec, argnums: ArgNums) -> Any:
-    """Blocks of a Jacobian, by output and input, as a tree of outputs of trees of inputs."""
+    """The blocks of a Jacobian, table[output][input], as a tree of outputs of trees of inputs."""
     rows = [tree_unflatten(row, inputs_form) for row in table]
     return tree_unflatten([row if isinstance(argnums, tuple) else row[0] for row in rows], form)

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one sample becomes a function of a batch of them."""
+"""`vmap`: makes a function of one sample a function of a batch of samples."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,22 +13,21 @@ from rushlight.sampling import get_rng_state, set_rng_state
 from rushlight.tensor import Tensor
 from rushlight.utils.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
-Dims = Any                                        # an int, None, or a tree of them
+Dims = Any  # an int, None, or a tree of ints and None
 
 
 def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", *,
          chunk_size: int | None = None) -> Callable:
-    """f -> F with F(x)[i] = f(x[i]): `func` on all samples at once, as if it were called for each.
+    """f -> F with F(x)[i] = f(x[i]): `func` runs once, on all samples at the same time.
 
-    `in_dims`: where the samples lie in each argument, an int for all or a tree that fits the arguments; None for an
-    argument that all samples share. Samples share keyword arguments. `out_dims`: where they go in the results; None for a
-    result that is the same for all. `randomness`: what random ops do: 'error', 'different' numbers for each
-    sample, or the 'same'. `chunk_size`: at most so many samples at once;
-    the results are then copies, never views of the arguments.
+    `in_dims`: the batch dimension of each argument, an int for all arguments or a tree that fits them; None for an argument
+    that all samples share. Samples share keyword arguments. `out_dims`: the batch dimension of each result; None for a
+    result that is the same for all samples. `randomness`: what random ops do: raise ('error'), draw 'different' numbers for
+    each sample, or the 'same'. `chunk_size`: the most samples at a time; results are then copies, never views.
 
-    The samples have shapes and dtypes of their own; `vmap` nests, and composes with `func.grad`, `jacrev`, `jvp` and
-    backward. In-place ops write into what is mapped over. `if`, `.item()` and ops with results of unknown shape
-    raise RuntimeError, ValueError comes for dims that do not fit; tensors must not leave the function but as its results.
+    Inside, tensors have the shape of one sample. `vmap` nests, and composes with `func.grad`, `jacrev`, `jvp` and
+    backward. In-place ops write into mapped tensors only. `if`, `.item()` and ops whose output shape depends on numbers
+    raise RuntimeError; dims that do not fit raise ValueError. Tensors may leave the function as results only.
 
     >>> rushlight.vmap(rushlight.dot)(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([[1., 1.], [0., 1.]]))
     tensor([3., 4.])
@@ -49,7 +48,7 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
             part = [a if d is None or stop - start == size else a[start:stop] for a, d in zip(fronts, dims)]
             return one_run(func, randomness, stop - start, part, dims, spec, kwargs, out_dims)
         step = chunk_size or max(size, 1)
-        again = get_rng_state() if randomness == "same" and step < size else None      # each chunk draws the same numbers
+        again = get_rng_state() if randomness == "same" and step < size else None  # all chunks draw the same numbers
         chunks = []
         for start in range(0, max(size, 1), step):
             if again is not None:
@@ -61,7 +60,7 @@ def vmap(func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str 
 
 def one_run(func: Callable, randomness: str, size: int, inputs: list, dims: list, spec: TreeSpec, kwargs: dict,
             out_dims: Dims) -> tuple[list, TreeSpec]:
-    """The function called once, on tensors that stand for all samples; its results with the batch where it is to be."""
+    """Call the function once, on batched tensors. Returns the leaves of its results, with the batch at `out_dims`."""
     with Level(size, randomness, name_of(func)) as level:
         given = [a if d is None else wrap(a, level) for a, d in zip(inputs, dims)]
         made = func(*tree_unflatten(given, spec), **kwargs)
@@ -71,7 +70,7 @@ def one_run(func: Callable, randomness: str, size: int, inputs: list, dims: list
 
 
 def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
-    """A result outside of the level."""
+    """A result as a tensor of all samples, with the batch in dimension `dim`."""
     name = name_of(func)
     if dim is None:
         if isinstance(t, Tensor) and (part := Part(t, level)).mapped:
@@ -86,21 +85,21 @@ def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
 
 
 def joined(func: Callable, chunks: list[tuple[list, TreeSpec]], out_dims: Dims) -> Any:
-    """The results of all chunks, one after the other along their out_dims."""
+    """The results of all chunks, concatenated along their out_dims."""
     flat, tree = chunks[0]
     places = result_dims(func, out_dims, tree_unflatten(flat, tree), tree)
     return tree_unflatten([parts[0] if d is None else TENSORS["cat"](list(parts), d % parts[0].ndim)
                            for parts, d in zip(zip(*(found for found, _ in chunks)), places)], tree)
 
 
-# -- what is mapped, and where ---------------------------------------------------------------------------------------------
+# -- batch dimensions of arguments and results -----------------------------------------------------
 
 def name_of(func: Callable) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
 def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, TreeSpec]:
-    """The arguments' leaves, the dimension of each, and the tree. ValueError where they do not fit."""
+    """(leaves of the arguments, batch dimension of each, tree of the arguments). ValueError if in_dims does not fit."""
     name = name_of(func)
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
@@ -119,7 +118,7 @@ def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, 
 
 
 def checked(call: str, arg: Any, dim: Any) -> int | None:
-    """The dimension, if the argument has it. ValueError else."""
+    """`dim`, if it is a dimension of the argument. ValueError otherwise."""
     if dim is None:
         return None
     if not isinstance(dim, int):
@@ -136,7 +135,7 @@ def checked(call: str, arg: Any, dim: Any) -> int | None:
 
 
 def batch_size(inputs: Sequence, dims: Sequence) -> int:
-    """How many samples there are. ValueError if the arguments do not agree."""
+    """The number of samples. ValueError if the arguments do not agree."""
     sizes = [a.array.shape[d] for a, d in zip(inputs, dims) if d is not None]
     if not sizes:
         raise ValueError(explain("vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
@@ -148,9 +147,9 @@ def batch_size(inputs: Sequence, dims: Sequence) -> int:
 
 
 def result_dims(func: Callable, out_dims: Dims, made: Any, tree: TreeSpec) -> list:
-    """The place of the batch in each result. ValueError where out_dims does not fit them."""
+    """The batch dimension of each result. ValueError if out_dims does not fit."""
     call = f"vmap({name_of(func)}, ..., out_dims={out_dims})"
-    if isinstance(made, Tensor):                  # also (0,) for the one result
+    if isinstance(made, Tensor):  # for a single result, out_dims may also be (0,)
         dims: Any = list(out_dims) if isinstance(out_dims, (tuple, list)) and len(out_dims) == 1 else [out_dims]
     else:
         dims = _broadcast_to_and_flatten(out_dims, tree)

@@ -1,6 +1,6 @@
-"""Functions that cannot do without the numbers of their tensors, inside vmap: sample by sample, the results stacked.
+"""The fallback of vmap for functions that need the numbers of their tensors: run each sample, stack the results.
 
-Their gradient is a function of the same kind: sample by sample the product of a vector with the Jacobian. So it nests.
+The gradient (v' J of each sample) runs by the same fallback, so gradients nest.
 """
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_unflatten
 
 
 class OneByOne(Node):
-    """The node of such a function: `call` is the function of its leaves, of which some are `varied`."""
+    """The node of a function that ran sample by sample."""
 
     __slots__ = ("call", "varied", "smooth")
-    call: Callable
-    varied: list[int]
-    smooth: dict[int, tuple]                      # shape and dtype of each differentiable output
+    call: Callable  # list of leaves -> (leaves of the results, their tree)
+    varied: list[int]  # indices of the leaves that have a gradient
+    smooth: dict[int, tuple]  # index of a differentiable output -> (shape, dtype)
 
     def tensors(self, g: Any) -> tuple:  # type: ignore[override]
         leaves = list(self.saved)  # type: ignore[arg-type]
@@ -51,7 +51,7 @@ class OneByOne(Node):
 
 
 def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """The function on each sample of the innermost level among its arguments, and its results stacked."""
+    """Run the function on each sample of the innermost level among its arguments; returns the stacked results, batched."""
     leaves, spec = tree_flatten((args, kwargs))
     level = innermost(leaves)
     slow(getattr(function, "__name__", "a function"))
@@ -71,7 +71,7 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]:
-    """The results for all samples, and the form of one. RuntimeError if there is no sample, or if the shapes differ."""
+    """(stacked results of all samples, tree of the results). RuntimeError without samples, or if shapes differ."""
     parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
     made = [call([a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts])
             for i in range(level.size)]
@@ -85,7 +85,7 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
 
 
 def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
-    """Give the outputs their tangents at each level of forward mode that was opened inside the vmap: sample by sample."""
+    """Compute the outputs' tangents, sample by sample, at each level of forward mode opened inside the vmap."""
     forward = innermost_watcher(forward_ad.Level, mode().watch)
     while forward is not None and forward.depth >= level.depth:
         tangents = [forward.tangent(a) if isinstance(a, Tensor) else None for a in leaves]
@@ -100,7 +100,7 @@ def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
 
 
 def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list) -> tuple:
-    """The tangents of the outputs in `smooth` for those of the inputs in `varied`."""
+    """The tangents of the outputs `smooth`, from the tangents of the inputs `varied`."""
     def outputs(*xs: Tensor) -> tuple:
         whole = list(leaves)
         for i, x in zip(varied, xs):
@@ -111,13 +111,13 @@ def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, t
 
 
 def differentiable(outs: list) -> dict[int, tuple]:
-    """Shape and dtype of the outputs that have a derivative, by place."""
+    """{index: (shape, dtype)} of the floating-point and complex outputs."""
     return {i: (t.array.shape, t.array.dtype) for i, t in enumerate(outs)
             if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
 
 
 def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
-    """One node for the outputs, if the batched arguments are recorded."""
+    """Make the node of the outputs, if a batched argument is recorded."""
     nodes = [Part(a, level).node if isinstance(a, Tensor) else None for a in leaves]
     varied = [i for i, node in enumerate(nodes) if node is not None]
     smooth = differentiable(outs)

@@ -1,4 +1,4 @@
-"""Backward: gradients of functions, and products of vectors with their Jacobians."""
+"""grad, grad_and_value, vjp: derivatives of functions by reverse mode."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ GRAD = "grad_and_value(f)(*args)"
 
 
 def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
-    """f -> f': a function of the same arguments that gives the gradient of f's one number by one of them, or several.
+    """f -> f': a function of the same arguments that returns the gradient of f, which returns one number.
 
-    The argument may be a tensor or a tree of them, and the gradient is alike; `argnums`: which argument, or a tuple for
-    a tuple of gradients; `has_aux`: f returns (number, anything), and the gradient comes as (gradient, anything).
+    `argnums`: the position of the argument, a tensor or a tree of tensors, by which f is differentiated; a tuple gives a
+    tuple of gradients. `has_aux`: f returns (number, aux), and f' returns (gradient, aux).
 
-    RuntimeError unless f returns one floating-point number as a tensor. It nests: grad(grad(f)).
+    RuntimeError unless f returns one floating-point number as a tensor. Transforms nest: grad(grad(f)).
 
     >>> from rushlight.func import grad
     >>> grad(grad(rushlight.sin))(rushlight.tensor(1.))
@@ -48,7 +48,7 @@ def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callabl
 
 
 def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
-    """Like `grad`, but gives (gradient, f's value), or (gradient, (value, aux)).
+    """Like `grad`, but returns (gradient, value of f), or with `has_aux` (gradient, (value, aux)).
 
     >>> from rushlight.func import grad_and_value
     >>> grad_and_value(lambda x: (x ** 2).sum())(rushlight.tensor([1., 2.]))
@@ -72,7 +72,7 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
 
 
 def one_number(value: Any) -> Tensor:
-    """The value as it is. RuntimeError unless it is a tensor of one number without dimensions."""
+    """`value` unchanged. RuntimeError unless it is a real tensor without dimensions."""
     if not isinstance(value, Tensor):
         raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}"))
     if value.dim() != 0:
@@ -86,10 +86,10 @@ def one_number(value: Any) -> Tensor:
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """(f(*primals), v -> v' J): the value, and a function from a vector like it to the gradients of all primals.
+    """(f(*primals), v -> v' J): the value, and a function from v, structured like the value, to the gradients of primals.
 
-    Primals and outputs are trees of tensors; the function returns a tuple, one for each primal, and may be called again
-    and again. `has_aux`: f returns (output, anything), and that comes third.
+    Primals and outputs are trees of tensors. The function returns a tuple with a gradient for each primal, and may be called
+    repeatedly. `has_aux`: f returns (output, aux), and aux is the third result.
 
     >>> from rushlight.func import vjp
     >>> y, pull = vjp(rushlight.sin, rushlight.tensor([0., 1.]))
@@ -102,7 +102,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         made, aux = split(func(*inside), has_aux, who)
         ys, form = outputs_of(made, who)
         xs, inputs_form = tree_flatten(inside)
-        together = variables.reached(ys)          # whatever the mode around: it counts where the function is called
+        together = variables.reached(ys)  # grad mode counts where `pull` is called, not here
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "
@@ -119,9 +119,9 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function, said to write in place no longer. In torch this is for those who look at its graph, with `make_fx`;
-    the results, and what it writes to its arguments, are the same. ValueError unless `remove` is 'mutations' or
-    'mutations_and_views'.
+    """The function itself. In torch, the function without in-place ops in its graph; the results are the same.
+
+    ValueError unless `remove` is 'mutations' or 'mutations_and_views'.
 
     >>> rushlight.func.functionalize(lambda x: x.clone().add_(1))(rushlight.zeros(2))
     tensor([1., 1.])

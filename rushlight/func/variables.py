@@ -1,7 +1,8 @@
-"""What all that differentiate a function share: its inputs as variables, and results that keep only what outlives them.
+"""Shared by all transforms that differentiate a function: inputs as variables, and results without dead variables.
 
-A variable is a new tensor on the input's memory, with a node of its own, which leads on to the input's. So derivatives by
-it mix with no others, however they nest; what is left of them in a result's history is found by walking through it.
+A variable is a new tensor on the input's memory, with a node of its own (`Start`), whose edge leads to the input's node. So
+nested derivatives do not mix. When a transform ends, a walk through a result's graph tells whether the result still depends
+on a leaf or on a variable of an outer transform.
 """
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ ArgNums = int | tuple[int, ...]
 
 
 class Variables(within):
-    """The variables of one derivative; open while the function runs, so that derivatives inside it lead to them. Recording
-    is on inside it, in `no_grad` and `inference_mode` too."""
+    """The variables of one derivative, open while the function runs. Ops inside are recorded, also in `no_grad` and
+    `inference_mode`."""
 
     def __init__(self) -> None:
         super().__init__(grad=True, inference=-abs(mode().inference))
-        self.outside = mode().grad                # whether the results are recorded for others
+        self.outside = mode().grad  # grad mode outside: whether outer derivatives need the results recorded
         self.starts: list[Start] = []
 
     def __enter__(self) -> Variables:
@@ -42,7 +43,7 @@ class Variables(within):
             one.open = False
 
     def fresh(self, x: Any) -> Tensor:
-        """A variable with the numbers of x. ValueError for what is no tensor, RuntimeError for integers."""
+        """A variable on the memory of x. ValueError unless x is a tensor, RuntimeError for integers."""
         if not isinstance(x, Tensor):
             raise ValueError(explain(f"Thing passed to transform API must be Tensor, got {type(x)}",
                                      "make it a tensor: torch.tensor(...)"))
@@ -54,17 +55,16 @@ class Variables(within):
         return made
 
     def all_fresh(self, tree: Any) -> Any:
-        """The tree with a variable for each leaf."""
+        """The tree with each leaf replaced by a variable."""
         return tree_map(self.fresh, tree)
 
     def reached(self, results: Iterable[Tensor]) -> bool:
-        """Whether somebody else differentiates: whether the results, or the samples they stand for, depend on other
-        variables, or on leaves."""
+        """Whether the results, or the values of batched results, depend on leaves or on variables of outer transforms."""
         return any([leads_out(one, self.starts) for t in results for one in at_each_level(t)])
 
 
 def at_each_level(t: Tensor) -> Iterator[Tensor]:
-    """The tensor, and inside vmap that of all samples, which has a history in the graphs around."""
+    """The tensor; for a batched tensor also its values, level by level, which have nodes in the outer graphs."""
     yield t
     while isinstance(t.array, Batch):
         t = t.array.value
@@ -72,7 +72,7 @@ def at_each_level(t: Tensor) -> Iterator[Tensor]:
 
 
 def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
-    """Whether a tensor's history ends at a leaf, or an open variable, besides one's own."""
+    """Whether a tensor's graph reaches a leaf or an open variable that is not in `own`."""
     todo = [t.node]
     seen = {t.node}
     while todo:
@@ -89,7 +89,7 @@ def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
 
 
 def settled(t: Any) -> Any:
-    """A result without the history of variables that are no more."""
+    """A result, detached if its graph leads to closed variables only."""
     if not isinstance(t, Tensor):
         return t
     if not mode().grad:
@@ -112,7 +112,7 @@ def all_settled(tree: Any) -> Any:
 
 def pulled(ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], retain: bool,
            create_graph: bool) -> list[Tensor]:
-    """v' J for each x; zeros where nothing depends on it."""
+    """v' J for each x; zeros for an x that no y depends on."""
     pairs = [(y, v) for y, v in zip(ys, vs) if y.node is not None]
     if not pairs:
         return [zeros_like(x) for x in xs]
@@ -124,7 +124,7 @@ def pulled(ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], ret
 # -- arguments and results ---------------------------------------------------------------------------------------------
 
 def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
-    """Which arguments are meant, counted from the front. RuntimeError for what is none, or stands twice."""
+    """The positions of the arguments `argnums`, all >= 0. RuntimeError for invalid or repeated positions."""
     if not isinstance(argnums, (int, tuple)) or not all(isinstance(n, int) for n in tree_leaves(argnums)):
         kind = type(argnums) if not isinstance(argnums, tuple) else tuple(map(type, argnums))
         raise RuntimeError(explain(f"argnums must be int or Tuple[int, ...], got: {kind}"))
@@ -142,7 +142,7 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
-    """(output, aux) of what a function returned. RuntimeError unless that is a pair where one is announced."""
+    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is no pair."""
     if not has_aux:
         return made, None
     if not (isinstance(made, tuple) and len(made) == 2):
@@ -152,7 +152,7 @@ def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
 
 
 def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
-    """The output's tensors. RuntimeError for anything else in it, or nothing."""
+    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are no tensors."""
     ys, spec = tree_flatten(made)
     if not ys or made is None:
         raise RuntimeError(explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})"))
@@ -164,7 +164,7 @@ def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
 
 
 def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec], str]) -> list:
-    """The leaves of a tree. RuntimeError unless it has this form."""
+    """The leaves of the tree `given`. RuntimeError unless it has the structure `wanted`."""
     form = tree_structure(given)
     if form != wanted:
         raise RuntimeError(explain(words(form, wanted), "give the same containers, with a tensor in each place"))

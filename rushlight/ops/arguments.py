@@ -311,7 +311,7 @@ def holds(condition: Tensor) -> bool:
         return True
     condition = holder(condition)
     if (watch := mode().watch) is not None:
-        watch.relied_on(condition)
+        watch.on_assert(condition)
     return bool(condition.array.all())
 
 

@@ -119,7 +119,7 @@ ONE = [
     "  f = frame(2)",
     "  c = n.code = f.f_code",
     "  n.at = f.f_lasti if c is user.code else remember(n, f)",
-    " if m.watch is not None: m.watch.ran(op, values, t)"]
+    " if m.watch is not None: m.watch.on_op(op, values, t)"]
 
 
 def saved(op: Op, ruled: Sequence[int]) -> str:
@@ -208,9 +208,9 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
     watch = mode().watch
     if watch is not None:
         kept = kept_apart(op, outs)
-        watch.ran(op, args, made)
+        watch.on_op(op, args, made)
         for t, copy in kept:
-            watch.ran(TABLE["clone"], (t,), copy)
+            watch.on_op(TABLE["clone"], (t,), copy)
     return made
 
 

@@ -30,7 +30,7 @@ UNFIT = "shapes do not broadcast"
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
     if (watch := mode().watch) is not None:
-        watch.failed(op, args, error)
+        watch.on_error(op, args, error)
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]

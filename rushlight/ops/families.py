@@ -107,7 +107,7 @@ def unary(op: Op) -> Callable:
         else:
             t.node = None
         if m.watch is not None:
-            m.watch.ran(op, (input,), t)
+            m.watch.on_op(op, (input,), t)
         return t if out is None else into(out, t)
     return call
 
@@ -215,7 +215,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
         else:
             t.node = None
         if m.watch is not None:
-            m.watch.ran(op, (input, other), t)
+            m.watch.on_op(op, (input, other), t)
         return t if out is None else into(out, t)
 
     slow = long_way(op, asks, call)
@@ -298,7 +298,7 @@ def reduction(op: Op) -> Callable:
         else:
             t.node = None
         if m.watch is not None:
-            m.watch.ran(op, (input, axes, keepdim), t)
+            m.watch.on_op(op, (input, axes, keepdim), t)
         return t if out is None else into(out, t) if check_out is None else check_out(op, out, t)
     return call
 

@@ -93,7 +93,7 @@ def first_failure(info: Tensor) -> tuple[int, str]:
     codes = np.atleast_1d(info.array).ravel()
     wrong = np.flatnonzero(codes)
     if (watch := mode().watch) is not None:
-        watch.relied_on(info == 0)
+        watch.on_assert(info == 0)
     if not wrong.size:
         return 0, ""
     return int(codes[wrong[0]]), f"(Batch element {wrong[0]}): " if info.array.ndim else ""

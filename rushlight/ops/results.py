@@ -34,7 +34,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
         out.array = result.array.astype(out.array.dtype)
         wrote(out)
     if mode().watch is not None:
-        mode().watch.wrote(out, result)
+        mode().watch.on_write(out, result)
     return out
 
 

@@ -1,7 +1,7 @@
-"""Where the time goes: each op forward and backward, each module, each block of one's own. torch's API.
+"""torch.profiler: the time of each op in forward and backward, of each module, and of user-defined blocks.
 
-While a profile records, the kernel of every op is called through a clock; otherwise nothing is: ops run as they are.
-One profile records at a time, in the whole process.
+While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs nothing. One profile
+records at a time, in the whole process.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begin: to record, or to wait as the schedule says. RuntimeError while another profile records."""
+        """Begin recording, or waiting if the schedule says so. RuntimeError while another profile records."""
         if recording(self.current_action):
             self._begin()
 
     def stop(self) -> None:
-        """End; what was recorded is handed to `on_trace_ready`."""
+        """End the profile, and call `on_trace_ready` if something was recorded."""
         if self._end() and self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Say that a step of the program is done: the schedule may start, end or go on."""
+        """Mark the end of a step of the program: the schedule may start or end a recording."""
         before = self.current_action
         self.step_num += 1
         now = self.current_action
@@ -118,13 +118,13 @@ class profile:
             return True
 
     def events(self) -> list[Event]:
-        """Every call, in the order in which they began."""
+        """All recorded calls, in the order of their begin."""
         found = self.kept if self.recorder is None else self.recorder.events
         return sorted(found, key=lambda event: event.start)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
                      group_by_overload_name: bool = False) -> Averages:  # fmt: skip
-        """Calls of one name together; with `group_by_input_shape`, of one name and one list of shapes."""
+        """The calls grouped by name; with `group_by_input_shape`, by name and input shapes."""
         groups: dict[Any, list[Event]] = {}
         for event in self.events():
             groups.setdefault((event.name, str(event.shapes) if group_by_input_shape else None), []).append(event)
@@ -148,7 +148,7 @@ class profile:
 
 
 def kineto_available() -> bool:
-    """False: torch's library of profiling is not there.
+    """False: torch's profiling library is not used.
 
     >>> rushlight.profiler.kineto_available()
     False
@@ -162,7 +162,9 @@ def recording(action: ProfilerAction) -> bool:
 
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
-    """action = schedule(step): skip some steps; then, again and again (`repeat` times, 0: for ever), wait, warm up, record.
+    """action = schedule(step): skip `skip_first` steps; then cycles of waiting, warming up and recording.
+
+    `repeat`: the number of cycles, 0 for no limit.
 
     >>> when = rushlight.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
     >>> [when(step).name for step in range(5)]
@@ -191,7 +193,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 
 class record_function:
-    """A block, or a function that it decorates, under a name of its own in the profile.
+    """A context manager and decorator: records a block or function under its own name.
 
     >>> with rushlight.profiler.record_function("my block"):
     ...     y = rushlight.ones(2) + 1
@@ -221,7 +223,7 @@ class record_function:
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[profile], None]:  # fmt: skip
-    """For `on_trace_ready`: write each recording to a file of its own in a folder, which is made.
+    """For `on_trace_ready`: writes each recording to a new file in a folder, which is created.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()

@@ -1,4 +1,4 @@
-"""What a recording puts in front of kernels, modules and the engine, and the calls that it has seen."""
+"""The timing wrappers around kernels, modules and the engine, and the recorded calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import rushlight.autograd.backward  # noqa: F401  (the module, whose name in the package is the function's)
+import rushlight.autograd.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
 from rushlight.autograd.clock import tick
 from rushlight.ops import later
 from rushlight.ops.table import TABLE
@@ -19,10 +19,11 @@ from rushlight.profiler.units import told
 
 
 class Event:
-    """One call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in microseconds, bytes of its result.
+    """A recorded call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in microseconds, bytes of its result.
 
-    `within`: the module's call in which it was made; `path`: of a module its name in the tree, "2.attention"; `seq`: what
-    the clock of the graph said, of a node when it was made, of a module's call at its begin and end."""
+    `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`: ticks of the autograd
+    clock: for a node the tick of its making, for a module call the ticks of its begin and end.
+    """
 
     __slots__ = ("name", "kind", "start", "end", "inside", "bytes", "shapes", "thread", "depth", "within", "path", "seq")
 
@@ -37,7 +38,7 @@ class Event:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Without the calls inside it."""
+        """Microseconds without the calls inside it."""
         return max(self.cpu_time_total - self.inside, 0.0)
 
     def __repr__(self) -> str:
@@ -45,12 +46,12 @@ class Event:
 
 
 class Recorder:
-    """The events of the profile that records now. `open`: those under way, by thread."""
+    """The events of the profile that records now. `open`: thread -> stack of unfinished events."""
 
     def __init__(self, shapes: bool):
         self.events: list[Event] = []
         self.open: dict[int, list[Event]] = {}
-        self.modules: dict[Event, Any] = {}       # of the calls under way
+        self.modules: dict[Event, Any] = {}  # unfinished call -> its module
         self.shapes = shapes
 
     def enter(self, name: str, kind: str, shapes: list | None = None) -> Event:
@@ -66,13 +67,13 @@ class Recorder:
     def leave(self, event: Event) -> None:
         event.end = time.perf_counter_ns() / 1000
         stack = self.open.get(get_ident(), [])
-        if event not in stack:  # it began before the recording did
+        if event not in stack:  # it began before the recording
             return
         while stack.pop() is not event:
-            pass  # what an error left open
+            pass  # left open by an error
         if stack:
             stack[-1].inside += event.cpu_time_total
-        if event.name:  # not the end of a walk
+        if event.name:  # not the end of a backward
             self.events.append(event)
 
 
@@ -80,11 +81,11 @@ RUNNING: list[Recorder] = []  # at most one
 TURN = Lock()  # for starting and stopping
 
 
-# -- clocks in front of kernels, modules and the engine ----------------------------------------------------------------
+# -- timing wrappers -------------------------------------------------------------------------------
 
 
 def timed(name: str, kernel: Callable) -> Callable:
-    """The kernel, its calls recorded."""
+    """The kernel with its calls recorded."""
 
     @wraps(kernel)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -104,7 +105,7 @@ def timed(name: str, kernel: Callable) -> Callable:
 
 
 def size_of(out: Any, args: tuple = ()) -> int:
-    """Bytes of new arrays; a view of an argument has none of its own."""
+    """The bytes of new arrays in an op's output; a view of an argument counts 0."""
     if isinstance(out, (tuple, list)):
         return sum(size_of(part, args) for part in out)
     if not isinstance(out, np.ndarray):
@@ -115,7 +116,7 @@ def size_of(out: Any, args: tuple = ()) -> int:
 
 
 def timed_steps(steps: Callable) -> Callable:
-    """The engine, each of its nodes recorded."""
+    """The engine with each node recorded."""
 
     def run(*args: Any, **kwargs: Any) -> Iterator:
         walk = steps(*args, **kwargs)
@@ -144,7 +145,7 @@ def name_of(node: Any) -> str:
 
 
 def timed_modules(call: Callable) -> Callable:
-    """`Module.__call__`, recorded with the module's class."""
+    """`Module.__call__` with each call recorded under the module's class."""
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not RUNNING:
@@ -163,7 +164,7 @@ def timed_modules(call: Callable) -> Callable:
 
 
 def path_of(module: Any, recorder: Recorder, event: Event) -> str:
-    """The module's name below the outermost that is being called: "" of that one itself."""
+    """The module's name relative to the outermost module that is being called; "" for that module."""
     recorder.modules[event] = module
     above = event.within
     while above is not None:
@@ -176,7 +177,7 @@ def path_of(module: Any, recorder: Recorder, event: Event) -> str:
 
 
 class Clocks:
-    """What a recording puts in front of things, and takes away again."""
+    """Installs and removes the timing wrappers."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], None]] = []

@@ -1,4 +1,4 @@
-"""What was recorded, summed up: by the name of the op, and by module."""
+"""Summaries of a recording: by the name of the op, and by module."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Average:
 
     @property
     def cpu_time(self) -> float:
-        """Microseconds of one call, on average."""
+        """The mean time of a call, in microseconds."""
         return self.cpu_time_total / self.count
 
     def __repr__(self) -> str:
         return f"<{self.key}: {self.count} calls, {told(self.cpu_time_total)}>"
 
 
-for _name in ELSEWHERE:                           # nothing runs on other devices
+for _name in ELSEWHERE:  # attributes for other devices are 0
     setattr(Average, _name, 0)
 
 
 class Averages(list):
-    """What `key_averages()` returns: a list of `Average`, with `table()`."""
+    """The result of `key_averages()`: a list of `Average`, with `table()`."""
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -45,8 +45,8 @@ class Averages(list):
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
               max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
               top_level_events_only: bool = False, time_unit: str | None = None) -> str:  # fmt: skip
-        """A table, the largest first: `sort_by` is 'self_cpu_time_total', 'cpu_time_total', 'cpu_time', 'count' or
-        'cpu_memory_usage'; without it, or by what other devices did, the order is that of the first calls."""
+        """A table, largest rows first. `sort_by`: 'self_cpu_time_total', 'cpu_time_total', 'cpu_time', 'count' or
+        'cpu_memory_usage'. Without it, or with a column of other devices, rows are in the order of first calls."""
         if sort_by is not None and sort_by not in SORTS + ELSEWHERE:
             raise AttributeError(f"profiler: cannot sort by {sort_by!r}; choose one of {', '.join(SORTS)}")
         rows = self if sort_by is None else sorted(self, key=lambda row: getattr(row, sort_by), reverse=True)
@@ -67,8 +67,8 @@ class Averages(list):
 
 
 class ModuleRow:
-    """The calls of one module: `path`, its name in the tree, and its `kind`; `calls`; microseconds of `forward` and of
-    `backward`, each with the modules inside; `bytes` of what its ops made, forward and backward."""
+    """The calls of one module. `path`: its name in the tree; `kind`: its class; `calls`: their number; `forward`,
+    `backward`: microseconds including child modules; `bytes`: made by its ops in forward and backward."""
 
     def __init__(self, path: str, kind: str):
         self.path, self.kind, self.calls, self.forward, self.backward, self.bytes = path, kind, 0, 0.0, 0.0, 0
@@ -78,10 +78,10 @@ class ModuleRow:
 
 
 class Modules(list):
-    """What `module_averages()` returns: a list of `ModuleRow`, in the order of the first calls, with `table()`."""
+    """The result of `module_averages()`: a list of `ModuleRow`, in the order of first calls, with `table()`."""
 
     def table(self) -> str:
-        """A line for each module, the inner ones below and to the right of what they are part of."""
+        """A table with a line for each module, child modules indented below their parent."""
         lines = [["Module", "Calls", "Forward", "Backward", "Mem"]]
         lines += [["  " * (row.path.count(".") + bool(row.path)) + (f"{row.path}: " if row.path else "") + row.kind,
                    str(row.calls), told(row.forward), told(row.backward), in_bytes(row.bytes)] for row in self]  # fmt: skip
@@ -92,7 +92,7 @@ class Modules(list):
 
 
 def aligned(lines: list[list[str]]) -> str:
-    """Columns below each other, the head between rules."""
+    """The lines as a table with aligned columns, and rules around the head."""
     widths = [max(map(len, column)) for column in zip(*lines)]
     rule = "  ".join("-" * width for width in widths)
     text = ["  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines]
@@ -100,8 +100,8 @@ def aligned(lines: list[list[str]]) -> str:
 
 
 def by_module(events: list[Event]) -> Modules:
-    """The modules' calls, summed. Backward belongs to the innermost call during which the node was made, and to those
-    around it."""
+    """Sum the calls of each module. The backward of a node counts for the innermost module call in which the node was
+    made, and for the calls around it."""
     calls = sorted((e for e in events if e.kind == "module"), key=lambda e: e.start)
     rows: dict[tuple[str, str], ModuleRow] = {}
     for e in calls:
@@ -113,7 +113,7 @@ def by_module(events: list[Event]) -> Modules:
         at = e.within if e.kind == "op" else maker(e.seq[0], calls, begins) if e.kind == "backward" else None
         while at is not None:
             around = rows.get((at.path, at.name))
-            if around is not None:                # not one that began before the recording
+            if around is not None:                # None: the call began before the recording
                 around.bytes += e.bytes
                 around.backward += e.cpu_time_total if e.kind == "backward" else 0.0
             at = at.within
@@ -121,7 +121,7 @@ def by_module(events: list[Event]) -> Modules:
 
 
 def maker(seq: int, calls: list[Event], begins: list[int]) -> Event | None:
-    """The innermost module's call during which a node of the graph was made: the last that began before, or around it."""
+    """The innermost module call in which a node was made: the last call that began before, or a call around that one."""
     place = bisect_left(begins, seq)
     at = calls[place - 1] if place else None
     while at is not None and not at.seq[0] < seq < at.seq[1]:

@@ -1,7 +1,7 @@
 """Random numbers: torch 2.13's CPU stream, bit for bit, on NumPy arrays.
 
-`default_generator` draws for every function that is given no generator of its own. Until `manual_seed` it starts from
-the operating system's noise, and it is made on first use: importing this costs nothing.
+`default_generator` draws for every function without a `generator` argument. Until `manual_seed` it is seeded from
+the operating system's noise. It is made on first use, so importing this module costs nothing.
 
 >>> _ = manual_seed(0)
 >>> default_generator.normal(2)
@@ -28,7 +28,7 @@ default_generator.restart(None)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Starts the default generator from int(seed), in [-2^63, 2^64), and returns it; ValueError for another.
+    """Seed the default generator with int(seed), in [-2^63, 2^64), and return the generator. ValueError out of range.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.rand(2)
@@ -38,7 +38,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """seed = the operating system's noise: starts the default generator from it, and returns it.
+    """Seed the default generator from the operating system's noise. Returns the seed.
 
     >>> seed = rushlight.seed()
     >>> seed == rushlight.initial_seed()
@@ -48,7 +48,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """seed from which the default generator last started.
+    """The last seed of the default generator.
 
     >>> _ = rushlight.manual_seed(7)
     >>> rushlight.initial_seed()
@@ -67,7 +67,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Any) -> None:
-    """The default generator goes on from a state that get_rng_state() gave, here or in torch.
+    """Set the default generator's state to one from get_rng_state(), of rushlight or torch.
 
     >>> state = rushlight.random.get_rng_state()
     >>> x = rushlight.rand(2)
@@ -80,8 +80,8 @@ def set_rng_state(new_state: Any) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """What is drawn or seeded inside leaves the default generator as it was. `devices` and `device_type` say which
-    other devices to keep, of which there are none; `enabled=False` does nothing.
+    """Restore the default generator's state at the end of the block. `enabled=False`: do nothing. `devices` and
+    `device_type` name other devices whose generators to restore; there are none.
 
     >>> _ = rushlight.manual_seed(0)
     >>> with rushlight.random.fork_rng():

@@ -1,4 +1,4 @@
-"""Numbers made from one uniform or normal each: exponential, Cauchy, geometric, log-normal."""
+"""Distributions computed from one uniform or normal per number: exponential, Cauchy, geometric, log-normal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of two loops draws: NumPy's, which is there at once, or Numba's, which is fast and takes a second to load."""
+"""Choose the loop for a draw: NumPy's, which needs no start-up, or Numba's, which is faster but takes about 1 s to load."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from rushlight.optional import LOADING, PRICE, Spent
 
-LARGE = 2**13  # numbers in a draw that counts, where a small one costs next to nothing
-PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs,
-NUMBA = int(PAYS * LOADING / PRICE)  # of them those that Numba itself costs, if nobody has loaded it yet
+LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
+PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid
+NUMBA = int(PAYS * LOADING / PRICE)  # the part of PAYS that pays for importing Numba, if it is not imported yet
 
 
 class Loop:
-    """The loop of this name in `loops`, for Numba: None until so many numbers were drawn that it pays.
+    """The compiled loop `name` of loops.py; None until enough numbers were drawn to pay for loading it.
 
-    From then on small draws take it as well. Where Numba is not installed it stays None. `cost`: as many plain numbers
-    as one takes the time of; `call`: as many as a draw of few does, 0 where NumPy's is as fast; `libm`: whether the loop
-    calls the C library, whose numbers Intel's are not.
+    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number, in plain uniforms. `call`:
+    the time saved per small draw, in plain uniforms; 0 if NumPy is as fast. `libm`: whether the loop calls the C library
+    (Intel's vector functions give other bits).
     """
 
     def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Fresh arrays to be filled with random numbers, block by block, in torch's order."""
+"""Arrays to be filled with random numbers, block by block, in torch's order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
 
 
 def kind_of(dtype: np.dtype) -> str:
-    """NumPy's kind, with 'f' for bfloat16 as well, which NumPy takes for an unknown 'V'."""
+    """NumPy's kind of a dtype; 'f' for bfloat16, too, whose kind in NumPy is 'V'."""
     return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
 
 
@@ -40,7 +40,7 @@ def blocks(flat: np.ndarray) -> Iterable[np.ndarray]:
 
 
 def memory_axes(array: np.ndarray) -> list[int]:
-    """The axes sorted by stride, longest first: the order in which torch goes through a tensor that it fills in place."""
+    """The axes sorted by stride, largest first: torch fills a tensor in place in this order."""
     strides, axes = array.strides, list(range(array.ndim))
     return axes if array.flags.c_contiguous else sorted(axes, key=lambda axis: -abs(strides[axis]))
 

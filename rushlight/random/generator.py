@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def locked(method: F) -> F:
-    """The method, with no other thread drawing meanwhile."""
+    """A decorator: the method runs under the generator's lock."""
 
     @functools.wraps(method)
     def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +37,7 @@ def locked(method: F) -> F:
 
 
 def drawing(method: F) -> F:
-    """A method that draws, with no other thread drawing meanwhile; whoever watches the generator hears which thread did."""
+    """A decorator for methods that draw: runs under the lock, and adds the thread to the generator's `witnesses`."""
 
     @functools.wraps(method)
     def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
@@ -50,10 +50,10 @@ def drawing(method: F) -> F:
 
 
 def told() -> None:
-    """Tell whoever watches that a generator is about to be set anew."""
+    """Report to the watcher that the state of a generator is about to be set."""
     watch = mode().watch
     if watch is not None:
-        watch.seeded()
+        watch.on_seed()
 
 
 class Generator(Stream):
@@ -80,7 +80,7 @@ class Generator(Stream):
 
     @property
     def device(self) -> Device:
-        """Where the generator draws: the CPU."""
+        """The device of the generator: the CPU."""
         return self._device
 
     @property
@@ -98,7 +98,7 @@ class Generator(Stream):
 
     @locked
     def manual_seed(self, seed: int) -> Generator:
-        """Starts from `seed`, an integer in [-2^63, 2^64), negative ones modulo 2^64; returns the generator itself."""
+        """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the generator."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer")
         if not -(2**63) <= int(seed) < 2**64:
@@ -109,24 +109,24 @@ class Generator(Stream):
 
     @locked
     def seed(self) -> int:
-        """Starts from a seed of the operating system's noise, and returns it."""
+        """Seed the generator from the operating system. Returns the seed."""
         told()
         self.restart(None)
         return self.started_from
 
     @locked
     def initial_seed(self) -> int:
-        """The seed from which the generator last started, in [0, 2^64)."""
+        """The last seed, in [0, 2^64)."""
         return self.started_from
 
     @locked
     def get_state(self) -> Tensor:
-        """(5056,) uint8: all that decides the numbers to come, in torch's own layout."""
+        """The state, (5056,) uint8, in torch's format."""
         return from_array(self.state())
 
     @locked
     def set_state(self, state: Any) -> Generator:
-        """Goes on from a state that `get_state` gave, here or in torch. TypeError or RuntimeError if it is none."""
+        """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError for an invalid state."""
         array = state.array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
@@ -138,7 +138,7 @@ class Generator(Stream):
         return self
 
     def clone_state(self) -> Generator:
-        """A second generator that will draw the same numbers."""
+        """A new generator with the same state."""
         twin = Generator(self.device)
         twin.__setstate__(self.__getstate__())
         return twin

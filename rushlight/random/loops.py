@@ -1,7 +1,7 @@
-"""Loops over random words for Numba, which is imported with this file: the bits of their NumPy twins, in less time.
+"""Loops over random words for Numba (imported here): the same bits as the NumPy versions, faster.
 
-Machine code is kept by Numba, beside this file or in the user's cache folder. 1 M normals take 7 ms, with NumPy 50.
-The polynomials are those of `vector_math`; `fma` is the processor's instruction, or the C library's where it has none.
+Numba caches the machine code beside this file or in the user's cache folder. The polynomials are those of `vector_math`;
+`fma` is the processor's instruction, or the C library's function.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ F, I, U = np.float32, np.int32, np.uint32
 ULP = F(2.0**-24)
 FLAGS: Any = {"error_model": "numpy", "nogil": True}
 
-# Intel's vector functions, which Numba takes for a loop over `log` if it finds them, are not the C library's.
+# Numba vectorizes a loop over `log` with Intel's vector functions if they are installed; their bits differ from the C
+# library's.
 SAME_LIBRARY = not config.USING_SVML
 
 
 def compiled(function: Callable) -> Callable:
-    """The decorator of all loops: compiled at the first call, and kept if there is a folder to write to."""
+    """The decorator of all loops: compiles at the first call, and caches the code if a folder is writable."""
     try:
         return numba.njit(cache=True, **FLAGS)(function)
     except RuntimeError:
@@ -52,22 +53,21 @@ def bits(typing: Any, x: Any) -> tuple:
 
 @intrinsic
 def real(typing: Any, x: Any) -> tuple:
-    """The float32 of these bits."""
+    """The float32 with these bits."""
     return types.float32(types.int32), lambda context, builder, signature, args: builder.bitcast(args[0], ir.FloatType())
 
 
 @compiled
 def twisted(one: np.uint32, next_one: np.uint32, far: np.uint32) -> np.uint32:
-    """What becomes of a word of the key, from it, the next one, and that 397 further on."""
+    """The twister's recurrence: the new word from word k, word k + 1 and word k + 397 of the key."""
     y = (one & U(0x8000_0000)) | (next_one & U(0x7FFF_FFFF))
     return far ^ (y >> U(1)) ^ ((U(0) - (next_one & U(1))) & U(0x9908_B0DF))
 
 
 @compiled
 def words(key: np.ndarray, out: np.ndarray) -> None:
-    """The twister's next words (624 k,); its key (624,) goes on from block to block. After Matsumoto and Nishimura,
-    "Mersenne Twister" (1998), in loops that LLVM makes loops over vectors: 0.8 ns a word, where NumPy, which calls a
-    function for each, takes 3.3."""
+    """Write the twister's next words into `out`, (624 k,); advances its key (624,). Matsumoto and Nishimura, "Mersenne
+    Twister" (1998), in loops that LLVM vectorizes; NumPy calls a function for each word."""
     for start in range(0, len(out), 624):
         for i in range(227):
             key[i] = twisted(key[i], key[i + 1], key[i + 397])
@@ -84,7 +84,7 @@ def words(key: np.ndarray, out: np.ndarray) -> None:
 
 @compiled
 def chances(words: np.ndarray, out: np.ndarray, below: np.uint64) -> None:
-    """1 where the 53 bits of a pair of words are below that, else 0, as `bernoulli_scalar`."""
+    """out = 1 if the 53 bits of a pair of words are less than `below`, else 0, as in `bernoulli_scalar`."""
     low = np.uint64(2**53 - 1)
     for i in range(len(out)):
         pair = np.uint64(words[2 * i]) << np.uint64(32) | np.uint64(words[2 * i + 1])
@@ -144,7 +144,7 @@ def uniforms(words: np.ndarray, out: np.ndarray, width: np.float32, low: np.floa
 
 @compiled
 def pairs(of_radius: np.ndarray, of_angle: np.ndarray, std: np.float32, mean: np.float32) -> None:
-    """Uniforms become normals, in place. One long loop without steps: LLVM makes it one over vectors."""
+    """Turn pairs of uniforms into normals, in place. A single loop over contiguous arrays, so that LLVM vectorizes it."""
     for i in range(len(of_radius)):
         radius = F(math.sqrt(F(-2) * log32(F(1) - of_radius[i])))
         sine, cosine = sincos32(F(2.0 * math.pi) * of_angle[i])
@@ -154,7 +154,7 @@ def pairs(of_radius: np.ndarray, of_angle: np.ndarray, std: np.float32, mean: np
 
 @compiled
 def normals(words: np.ndarray, out: np.ndarray, std: np.float32, mean: np.float32) -> None:
-    """(16 k,) words -> (16 k,) normals, as `normal`: of each 16 words 8 are of radii and 8 of angles."""
+    """(16 k,) words -> (16 k,) normals, as in `normal`: each 16 words are 8 radii, then 8 angles."""
     half = len(out) // 2
     first, second = np.empty(half, np.float32), np.empty(half, np.float32)
     for group in range(half // 8):
@@ -178,7 +178,7 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
 
 
 def each(function: Callable) -> Callable:
-    """The loop of a function of module `math`."""
+    """A loop that applies a function of module `math` to each element."""
     def run(x: np.ndarray, out: np.ndarray) -> None:
         for i in range(len(x)):
             out[i] = function(x[i])

@@ -1,4 +1,4 @@
-"""Normal numbers: `torch.randn` and `normal_`. One pair at a time where they are few, in groups of 16 where many."""
+"""Normal numbers: `torch.randn` and `normal_`. As torch: pair by pair for fewer than 16 numbers, else in groups of 16."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .vector_math import each, log32, sincos32
 
 _LOOP = Loop("normals", call=3000)
 GROUP = 16  # 8 radii, then 8 angles
-FEW = 2048  # numbers that are drawn at once
-AHEAD = 156  # numbers of a draw up to which a whole block of 624 words is worked on, for the next ones too
+FEW = 2048  # draws of fewer numbers compute the groups and the last 16 numbers together
+AHEAD = 156  # a draw of up to this many numbers computes the normals of a whole block of 624 words, for later draws, too
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
 
@@ -49,7 +49,7 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
 
 
 def standard(stream: Stream, n: int) -> np.ndarray:
-    """n standard normals, (n,) float64, pair by pair; the stream keeps the second of the last pair if n is odd."""
+    """n standard normals, (n,) float64, pair by pair; for odd n the stream keeps the second of the last pair."""
     normals = [] if stream.spare_normal is None else [stream.spare_normal]
     pairs = (n - len(normals) + 1) // 2
     uniforms = stream.uniform53(2 * pairs)
@@ -58,7 +58,7 @@ def standard(stream: Stream, n: int) -> np.ndarray:
             normals += pair(of_angle, of_radius)
         stream.spare_normal = normals.pop() if len(normals) > n else None
         return np.array(normals, np.float64)
-    radius = np.sqrt(-2.0 * each(math.log1p, -uniforms[1::2]))       # a million log-normals in 180 ms, by `pair` in 400
+    radius = np.sqrt(-2.0 * each(math.log1p, -uniforms[1::2]))  # vectorized: faster than `pair`
     angle = TWO_PI * uniforms[0::2]
     made = np.empty(len(normals) + 2 * pairs)
     made[:len(normals)] = normals
@@ -71,9 +71,12 @@ Draw = Callable[[int], np.ndarray]
 
 
 def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean: float, std: float, lost: int) -> None:
-    """Whole groups first; then the last 16 anew, over what overlaps. `lost`: uniforms drawn in between for nothing."""
+    """Fill whole groups of 16, then the last 16 numbers again from new uniforms, as torch does.
+
+    `lost`: uniforms that torch draws in between and does not use.
+    """
     whole = len(parts) // GROUP * GROUP
-    if whole < len(parts) < FEW:  # 100 in 0.1 ms, in two calls 0.2
+    if whole < len(parts) < FEW:  # one call instead of two
         drawn = draw(whole + lost + GROUP)
         normals = groups(np.concatenate((drawn[:whole], drawn[-GROUP:])), mean, std)
         parts[:whole], parts[-GROUP:] = normals[:whole], normals[-GROUP:]
@@ -91,12 +94,12 @@ def _groups32(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
 
 
 def scaled32(normals: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Standard normals with that mean and deviation."""
+    """mean + std * normals, with torch's roundings."""
     return fma32(normals, float(np.float32(std)), float(np.float32(mean)))
 
 
 def standard32(uniforms: np.ndarray) -> np.ndarray:
-    """(16 k,) uniforms float32 -> (16 k,) standard normals; of each 16, 8 are of radii and 8 of angles."""
+    """(16 k,) float32 uniforms -> (16 k,) standard normals; each 16 uniforms are 8 radii, then 8 angles."""
     of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)  # (k, 8) each
     radius = np.sqrt(_MINUS_TWO * log32((_ONE - of_radius).reshape(-1)))
     sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))

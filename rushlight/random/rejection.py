@@ -1,7 +1,7 @@
-"""Samplers that take as many words as chance wants. The text is Python's and, through `loops`, Numba's.
+"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`, as Numba code.
 
-Each is a function (words, at, spare, x, y) -> (number, at, spare): it reads `words` from place `at` on, and `spare` is the
-normal that a pair has left over, or nan. x and y are the parameters of this number. IndexError at the end of the words.
+Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from index `at` on; `spare` is
+the second normal of the last pair, or nan; x and y are the parameters of this number. IndexError at the end of the words.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Drawn = tuple[float, int]
 
 
 def filler(one: Callable) -> Callable:
-    """fill(words, progress, out, x, y): all numbers of one sampler from progress[0] on.
+    """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index progress[0] on.
 
-    `progress` holds where the number at hand began: its place in `out`, that of its words, and the spare normal. So when the
-    words come to an end, the caller goes on from there with more of them.
+    `progress` holds the state at the begin of the present number: its index in `out`, the index of its first word, and the
+    spare normal. When the words run out, the caller continues from there with more words.
     """
     def fill(words: Any, progress: Any, out: Any, x: Any, y: Any) -> None:
         at, spare = int(progress[1]), progress[2]
@@ -36,7 +36,7 @@ def filler(one: Callable) -> Callable:
 
 
 def uniform(words: Any, at: int) -> float:
-    """The uniform of 53 bits that stands at a place."""
+    """The uniform of 53 bits in words[at] and words[at + 1]."""
     if at + 2 > len(words):
         raise IndexError("words")
     return ((words[at] & 0x1F_FFFF) << 32 | words[at + 1]) * 2.0**-53
@@ -140,7 +140,7 @@ def stirling_rest(k: float) -> float:
 
 
 def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[float, int, float]:
-    """G. Marsaglia, W. Tsang, 2000. Some sums and quotients are rounded to alpha's dtype, which `third` has, as torch's."""
+    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype, the dtype of `third`."""
     if alpha == 0:
         return 0.0, at, spare
     one, scale = alpha / alpha, 1.0

@@ -1,7 +1,7 @@
-"""a*b + c with one rounding, as the processor's FMA does it, and torch's roundings to narrow floats.
+"""a*b + c with one rounding, as a processor's FMA (fused multiply-add), and torch's roundings to narrow floats.
 
-g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would be wrong in half of the values.
-NumPy has no FMA; these are exact without one.
+g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would give other bits in half of the values.
+NumPy has no FMA; the functions here compute the same result without one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _SPLIT = np.array(2.0**27 + 1)
 
 
 def near_halfway(x: np.ndarray) -> np.ndarray:
-    """Where a float64 is so near the middle between two float32 that eight of its last places decide between them."""
+    """A mask of the float64 values within 8 units in the last place of the midpoint between two float32."""
     rest = x.view(np.int64) & _BELOW_FLOAT32
     rest -= _NEARLY_HALFWAY
     return rest.view(np.uint64) < 16
 
 
 def fma32(a: np.ndarray, b: float, c: float) -> np.ndarray:
-    """round32(a*b + c) for float32 `a` and numbers b, c that float32 holds.
+    """round32(a*b + c) for float32 `a` and numbers b, c that float32 represents exactly.
 
-    The product of two float32 is exact in float64, the sum is not: its two roundings, to 53 and to 24 bits, differ from
-    one only where the first ends halfway between two float32. An inexact sum has at least 2^53 times the last bit of
-    its terms, so it is never subnormal in float32, and those 29 bits tell.
+    The product of two float32 is exact in float64; the sum is not. Its two roundings, to 53 and to 24 bits, differ from a
+    single one only if the first result is halfway between two float32. An inexact sum is at least 2^53 times the last bit of
+    its terms, so it is never subnormal in float32, and its low 29 bits show whether it is halfway.
     """
     if b == 1.0:
         return a + np.float32(c)
@@ -44,7 +44,7 @@ def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """round64(a*b + c) for float64, without over- or underflow (S. Boldo, G. Melquiond, Emulation of a FMA, 2008)."""
     if b == 1.0:
         return a + c
-    if not math.isfinite(b + c):                  # inf less inf is nan, and no error of rounding
+    if not math.isfinite(b + c):  # the error terms would be inf - inf = nan
         return a * b + c
     high, low = two_product(a, np.float64(b))
     if c == 0.0:
@@ -55,14 +55,14 @@ def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a + b rounded, and what the rounding left out (D. Knuth)."""
+    """(a + b rounded, the rounding error), exactly (D. Knuth)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a * b rounded, and what the rounding left out (T. J. Dekker)."""
+    """(a * b rounded, the rounding error), exactly (T. J. Dekker)."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
@@ -75,7 +75,7 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b, of its two neighbours the odd one if it is inexact: a later rounding is then as if of the exact sum."""
+    """a + b rounded to odd: if inexact, the neighbour with an odd last bit. A second rounding then equals a single one."""
     total, error = two_sum(a, b)
     even = (total.view(np.int64) & 1) == 0
     step = np.where(error > 0, np.inf, -np.inf)

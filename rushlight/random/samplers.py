@@ -1,4 +1,4 @@
-"""Numbers that take as many uniforms as chance wants, one after another: Poisson, binomial, gamma, Dirichlet."""
+"""Distributions by rejection sampling: Poisson, binomial, gamma, Dirichlet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, b
 
 
 def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool = False) -> None:
-    """NotImplementedError unless floating, of 32 bits or more if not `half`; RuntimeError unless all are good."""
+    """NotImplementedError unless the dtype is floating (16 bits only if `half`); RuntimeError unless all are `good`."""
     if kind_of(values.dtype) != "f" or (values.itemsize < 4 and not half):
         raise NotImplementedError(f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or "
                                   "float64")
@@ -34,7 +34,7 @@ def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool
 
 
 def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """One number of a sampler for each x and y, float64. What a sampler rounds to their dtype it rounds to that."""
+    """A sample for each x and y, in float64. Inside, a sampler may round to the dtype of x."""
     compiled, spare = _LOOPS[one](x.size), stream.spare_normal
     fill, progress = compiled or filler(one), np.array((0.0, 0.0, math.nan if spare is None else spare))
     flat: list = [a.reshape(-1) for a in (x, y)]

@@ -1,4 +1,4 @@
-"""The stream of random words under every distribution: MT19937 as torch seeds, reads and saves it."""
+"""The stream of 32-bit random words under all distributions: MT19937, seeded, read and saved as in torch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from .fast import Loop
 
-WORDS = 624  # the twister makes its words a block at a time
+WORDS = 624  # words in a block of the twister
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator
 STATE_BYTES = 5056
-FEW = 128  # numbers of a draw up to which a block is worked on as a whole
+FEW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
 
-# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is one more than the words
-# left; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a CPU.
+# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the number of unread words
+# plus 1; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a CPU.
 _STATE = np.dtype([
     ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("key", "<u8", WORDS),
     ("normal_x", "<f8"), ("normal", "<f8"), ("normal_rho", "<f8"), ("has_normal", "<i4"), ("pad", "<i4"),
@@ -35,32 +35,31 @@ _ULP_53 = np.array(2.0**-53, np.float64)
 
 
 class Stream:
-    """32-bit words, in order, and what torch keeps beside them: the seed and the normal left over from a pair.
+    """A stream of 32-bit words, with torch's further state: the seed and the second normal of a pair.
 
-    A draw takes the next words of the block at hand, which costs a slice; the twister itself always stands at the
-    end of a block. It is made on the first draw, so a stream that is never read costs nothing. Whoever draws holds
-    `lock`: the words of one call stand together.
+    A draw takes the next words of the present block, a slice; the twister itself is always at the end of a block. The
+    twister is made on the first draw. A draw holds `lock`, so that the words of one call are consecutive.
     """
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
-        self.witnesses: tuple[set[int], ...] = ()  # each is told the threads that draw
+        self.witnesses: tuple[set[int], ...] = ()  # sets to which the ids of drawing threads are added
         self.variant = "portable"  # or "intel": see Generator
         self._twister: Any = None  # np.random.MT19937
         self.restart(seed)
 
     def restart(self, seed: int | None) -> None:
-        """Starts anew from `seed` modulo 2^64; if it is None, from the system's noise when first used."""
+        """Restart from `seed` modulo 2^64; for None, from the operating system's noise at the first use."""
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
-        self._work: dict[Callable, tuple[np.ndarray, np.ndarray]] = {}  # a block, and what became of all of it
-        self._ahead = _NO_WORDS, 0, _NO_WORDS  # a block, from which word on it was worked on, and what became of it
+        self._work: dict[Callable, tuple[np.ndarray, np.ndarray]] = {}  # function -> (block, function(block))
+        self._ahead = _NO_WORDS, 0, _NO_WORDS  # (block, index of the first converted word, the result for those words)
         self.spare_normal: float | None = None
 
     @property
     def started_from(self) -> int:
-        """The seed in force; chosen now if none was given."""
+        """The present seed; chosen now if none was given."""
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed
@@ -68,7 +67,7 @@ class Stream:
     # -- words -------------------------------------------------------------------------------------------------
 
     def words(self, n: int) -> np.ndarray:
-        """The next n words, (n,) uint32; not to be written to."""
+        """The next n words, (n,) uint32, read-only."""
         start, end = self._next, self._next + n
         if end <= WORDS:
             self._next = end
@@ -81,12 +80,12 @@ class Stream:
         words = np.empty(len(left) + blocks * WORDS, np.uint32)
         words[: len(left)] = left
         self._twist(words[len(left) :])
-        self._block = words[-WORDS:].copy()  # a copy, lest 624 words keep a large draw alive
+        self._block = words[-WORDS:].copy()  # a copy, since a view would keep the memory of a large draw alive
         self._next = WORDS - (len(words) - n)
         return words[:n]
 
     def _twist(self, out: np.ndarray) -> None:
-        """Fills whole blocks (624 k,) with the words after those at hand."""
+        """Fill whole blocks, (624 k,), with the words after the present block."""
         twister, loop = self._seeded_twister(), _LOOP(len(out))
         if loop is not None and key_is_first():
             loop(key_of(twister), out)
@@ -107,7 +106,7 @@ class Stream:
         return paired(words[0::2], words[1::2])
 
     def uniform24(self, n: int) -> np.ndarray:
-        """(n,) float32, multiples of 2^-24 in [0, 1): a word each. Not to be written to."""
+        """(n,) float32, multiples of 2^-24 in [0, 1), one word each; read-only."""
         start, end = self._next, self._next + n
         if n > FEW or end > WORDS:
             return units24(self.words(n))
@@ -115,7 +114,7 @@ class Stream:
         return self._worked_on(units24)[start:end]
 
     def uniform53(self, n: int) -> np.ndarray:
-        """(n,) float64, multiples of 2^-53 in [0, 1): two words each. Not to be written to."""
+        """(n,) float64, multiples of 2^-53 in [0, 1), two words each; read-only."""
         start, end = self._next, self._next + 2 * n
         if n > FEW or end > WORDS:
             return units53(self.double_words(n))
@@ -123,8 +122,7 @@ class Stream:
         return self._worked_on(every_unit53)[start:end:2]
 
     def _worked_on(self, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(block), done once for all draws of few numbers from the block at hand: of 4 numbers of 53 bits the calls took
-        4.5 us, a slice takes 0.4."""
+        """work(block), computed once for all small draws from the present block: a draw then costs a slice."""
         block, made = self._work.get(work, (None, None))
         if block is not self._block:
             made = work(self._block)
@@ -132,9 +130,11 @@ class Stream:
         return made  # type: ignore[return-value]
 
     def in_groups(self, n: int, size: int, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(uniform24(n)), n at most what is `left`: of an array of few numbers the calls cost all the time, so all words
-        left of the block are worked on, in groups of `size` that do not know of each other, and the next draws find theirs
-        done. 32 normals took 120 us, and take 140 the first time and 15 from then on. Not to be written to."""
+        """work(uniform24(n)), read-only, for n <= `left`; `work` treats each group of `size` numbers independently.
+
+        For small arrays the calls cost more than the numbers. So all remaining words of the block are converted at once, and
+        the next draws take slices of the result.
+        """
         block, first, made = self._ahead
         start = self._next
         if block is not self._block or start < first or (start - first) % size:
@@ -147,16 +147,16 @@ class Stream:
 
     @property
     def left(self) -> int:
-        """How many words are left of the block at hand."""
+        """The number of unread words of the present block."""
         return len(self._block) and WORDS - self._next
 
     def mark(self, n: int) -> tuple:
-        """Where the stream stands, to go back to after at most n words."""
+        """The present position, for `back_to` after at most n words."""
         twister = self._seeded_twister().state if self._next + n > WORDS else None
         return twister, self._block, self._next
 
     def back_to(self, mark: tuple) -> None:
-        """Stands where it stood."""
+        """Go back to a position from `mark`."""
         twister, self._block, self._next = mark
         if twister is not None:
             self._twister.state = twister
@@ -164,7 +164,7 @@ class Stream:
     # -- saving ------------------------------------------------------------------------------------------------
 
     def state(self) -> np.ndarray:
-        """All there is to know, (5056,) uint8: the bytes of torch.get_rng_state(), good for torch too."""
+        """The state, (5056,) uint8, in the format of torch.get_rng_state()."""
         record = np.zeros(1, _STATE)
         fresh = len(self._block) == 0
         record["key"] = self._seeded_twister().state["state"]["key"]
@@ -175,7 +175,7 @@ class Stream:
         return record.view(np.uint8)
 
     def restore(self, state: np.ndarray) -> None:
-        """Goes on from what `state()` or torch.get_rng_state() gave; RuntimeError if it is no such state."""
+        """Set the state to one from `state()` or torch.get_rng_state(). RuntimeError for an invalid state."""
         record = np.frombuffer(state.tobytes(), _STATE)[0]
         left, following = int(record["left"]), int(record["next"])
         fresh = left == 1 and following == 0
@@ -205,7 +205,7 @@ def nothing_to_mix() -> Any:
 
 
 def unseeded_twister() -> Any:
-    """A twister that is about to be seeded, in 27 us: of the 80 that MT19937(0) takes, NumPy mixes its seed for 50."""
+    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time of MT19937(0)."""
     return np.random.MT19937(nothing_to_mix())
 
 
@@ -219,28 +219,28 @@ def paired(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 def units24(words: np.ndarray) -> np.ndarray:
     """(n,) words -> (n,) float32, multiples of 2^-24 in [0, 1)."""
     bits = words & _LOW_24
-    return bits.view(np.int32).astype(np.float32) * _ULP_24  # int32: SIMD converts it, uint32 it does not
+    return bits.view(np.int32).astype(np.float32) * _ULP_24  # int32: SIMD instructions convert int32, not uint32
 
 
 def units53(pairs: np.ndarray) -> np.ndarray:
-    """(n,) uint64, which is written to, -> (n,) float64, multiples of 2^-53 in [0, 1)."""
+    """(n,) uint64, overwritten, -> (n,) float64, multiples of 2^-53 in [0, 1)."""
     pairs &= _LOW_53
     return pairs.view(np.int64).astype(np.float64) * _ULP_53
 
 
 def every_unit53(words: np.ndarray) -> np.ndarray:
-    """(n,) words -> (n - 1,) float64: of each word and the next, for a draw may begin at any."""
+    """(n,) words -> (n - 1,) float64, one for each pair of adjacent words: a draw may begin at any word."""
     return units53(paired(words[:-1], words[1:]))
 
 
 def key_of(twister: Any) -> np.ndarray:
-    """The block of an np.random.MT19937 before tempering, (624,) uint32, where NumPy keeps it."""
+    """The block of an np.random.MT19937 before tempering, (624,) uint32: a view of NumPy's own state."""
     from ctypes import c_uint32
     return np.frombuffer(memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32)
 
 
 @cache
 def key_is_first() -> bool:
-    """Whether NumPy's C state of a twister begins with its key; if not, NumPy goes on making the words."""
+    """Whether NumPy's C state of a twister begins with its key. If not, NumPy must make the words."""
     twister = np.random.MT19937(1)
     return np.array_equal(key_of(twister), twister.state["state"]["key"])

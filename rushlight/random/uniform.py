@@ -47,7 +47,7 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
 
 
 def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype) -> np.ndarray:
-    """float32 rounded to float16 or bfloat16; what that rounds up to `high` becomes `low`, for high is excluded."""
+    """float32 rounded to float16 or bfloat16; a number that rounds up to `high` becomes `low`, since high is excluded."""
     narrowed = narrow(values, dtype)
     return np.where(narrowed >= high.astype(dtype), low.astype(dtype), narrowed)
 
@@ -69,5 +69,5 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
 
 @cache
 def largest(dtype: np.dtype) -> float:
-    """The largest finite number of a floating dtype; of bfloat16 too, which np.finfo does not know."""
+    """The largest finite number of a floating dtype; also of bfloat16, which np.finfo lacks."""
     return (2.0 - 2.0**-7) * 2.0**127 if dtype.name == "bfloat16" else float(np.finfo(dtype).max)

@@ -1,10 +1,8 @@
 """The logarithm, sine and cosine inside torch's random numbers, to the last bit.
 
-For float32 those are the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G.
-Garberoglio, zlib licence), evaluated with FMAs where g++ fuses them. For float64 they are the C library's, one number
-at a time: NumPy's own vector functions may differ from it in the last bit.
-
-1 M normals take 45 ms (torch 6) and nothing to start; `loops` has the same for Numba.
+For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G.
+Garberoglio, zlib licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number
+at a time, since NumPy's vector functions may differ in the last bit. `loops` has the same for Numba.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ F32, F64 = np.float32, np.float64
 
 
 def _constants(values: object, dtype: type = F32) -> list[np.ndarray]:
-    """float32 values as arrays: 0-d ones cost a ufunc half of what a number does."""
+    """float32 values as 0-d arrays, which are faster as operands of a ufunc than Python numbers."""
     return [np.asarray(v, F32).astype(dtype) for v in values]  # type: ignore[attr-defined]
 
 
@@ -47,7 +45,7 @@ def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
 
 
 def log64(values: np.ndarray) -> np.ndarray:
-    """Natural logarithm of non-negative float64; of 0 it is -inf."""
+    """Natural logarithm of non-negative float64; -inf for 0."""
     zero = values == 0.0
     logs = each(math.log, np.where(zero, 1.0, values))
     logs[zero] = -np.inf
@@ -98,7 +96,7 @@ def _horner(x: np.ndarray, coefficients: list[np.ndarray]) -> np.ndarray:
 
 
 def _fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a*b + c through float64. Not exact for any operands, but for those above: all 2^24 uniforms were tried."""
+    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all 2^24 uniforms."""
     y = np.multiply(a, b, dtype=F64)
     y += c
     return y.astype(F32)

@@ -1,7 +1,7 @@
 """`save` and `load`: .pt files that torch reads and writes too.
 
-A file is a zip of `data.pkl`, a pickle in torch's words, and one record for each memory that tensors stand on. Files of
-weights are read without running what strangers wrote in them (`weights_only=True`, the default).
+A file is a zip archive of `data.pkl`, a pickle with torch's names, and one record for each block of memory that tensors
+share. By default (`weights_only=True`) loading a file runs no code from the file.
 
 >>> import io
 >>> file = io.BytesIO()
@@ -39,7 +39,7 @@ from .unpickler import AnyUnpickler, WeightsUnpickler
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "load_file", "load_npz", "safe_globals",
            "save", "save_file", "save_npz"]
 
-DEFAULT_PROTOCOL = 2                              # of the pickles that torch.save writes
+DEFAULT_PROTOCOL = 2  # the pickle protocol of torch.save
 File = str | os.PathLike | IO[bytes]
 
 
@@ -47,11 +47,11 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
          _use_new_zipfile_serialization: bool = True) -> None:
     """Write tensors, containers of them, and what else pickle can write, to a path or an open binary file.
 
-    Tensors on one memory load as tensors on one memory. torch.load reads the file too, with weights_only=True if there
-    are only tensors, containers, numbers and text in it. A path gets the whole file or keeps what was there: it is
-    written beside it and renamed. A path that ends in .safetensors gets a file of that format; it holds a flat dict of
-    tensors (`save_file`). RuntimeError if the folder is missing, or for one memory in two dtypes. Pickles are of
-    protocol 2, which every reader knows, whatever `pickle_protocol` says.
+    Tensors that share memory share memory after loading. torch.load reads the file, too, with weights_only=True if it holds
+    only tensors, containers, numbers and text. The file is written under another name and then renamed, so `f` never holds
+    half a file. A path that ends in .safetensors gets that format, for a flat dict of tensors (`save_file`). RuntimeError if
+    the folder is missing, or if tensors share memory with different dtypes. The pickle protocol is always 2, which every
+    reader supports.
 
     >>> import io
     >>> file = io.BytesIO()  # or a path
@@ -77,7 +77,7 @@ def save(obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 
 
 
 def pickled(obj: Any, legacy: bool = False) -> Pickler:
-    """Twice: first to see which memory is used."""
+    """Pickle `obj` twice: the first run finds which parts of each memory block are used."""
     first = Pickler()
     first.dump(obj)
     second = Pickler(first, legacy)
@@ -86,7 +86,7 @@ def pickled(obj: Any, legacy: bool = False) -> Pickler:
 
 
 def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
-    """The records, as torch names them; or the files that it wrote before 1.6."""
+    """Write the records under torch's names, or in torch's format before 1.6."""
     if pickler.view:
         return legacy.write(pickler, file)
     with Writer(file, folder) as archive:
@@ -100,13 +100,12 @@ def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
 
 def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = True,
          mmap: bool | None = None) -> Any:
-    """What `save` or torch.save wrote, from a path or an open binary file that can seek; also safetensors files.
+    """Load a file of `save` or torch.save, or a safetensors file, from a path or an open binary file that can seek.
 
-    Tensors load to the CPU wherever they were, and those that shared memory share it. With weights_only=True, or None,
-    the file may hold tensors, containers, numbers and text, and pickle.UnpicklingError names what else it asks for;
-    with False it may run any code: only for files you trust. `mmap=True` maps a path's memories instead of reading
-    them: what is not used is not read, and writes do not reach the file. RuntimeError for a file that is cut off or
-    not of torch.
+    All tensors load to the CPU; tensors that shared memory share it again. With weights_only=True, or None, the file may
+    hold tensors, containers, numbers and text; pickle.UnpicklingError names anything else. With False the file may run any
+    code: only for files that you trust. `mmap=True` maps the file instead of reading it: unused parts are not read, and
+    writes do not change the file. RuntimeError for a truncated file, or a file of another format.
 
     >>> import io
     >>> file = io.BytesIO()  # or a path
@@ -133,14 +132,14 @@ def load(f: File, map_location: Any = None, pickle_module: Any = None, *, weight
 
 
 def is_safetensors(file: IO[bytes]) -> bool:
-    """Whether the open file begins as the format does: the length of a header, and its bracket."""
+    """Whether the open file begins like a safetensors file: the length of a header, then `{`."""
     start = file.read(9)
     file.seek(0)
     return start[8:9] == b"{" and start[:4] != b"PK\x03\x04" and not legacy.is_pickle(start)
 
 
 def check_location(location: Any) -> None:
-    """RuntimeError for a device other than the CPU; a function or dictionary may say what it likes."""
+    """RuntimeError for a device other than the CPU. A function or dict as map_location is ignored."""
     if location is None or callable(location) or isinstance(location, dict):
         return
     if str(location).partition(":")[0] != "cpu":
@@ -148,7 +147,7 @@ def check_location(location: Any) -> None:
 
 
 def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool) -> Any:
-    """The object in a file of any format, which its first bytes tell."""
+    """The object in a file of any format; the first bytes tell the format."""
     where = file.tell()
     start = file.read(512)
     file.seek(where)
@@ -168,7 +167,7 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
 
 
 def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
-    """The object of data.pkl, on the memories beside it."""
+    """The object of data.pkl, with its tensors on the archive's other records."""
     storages: dict[str, TypedStorage] = {}
 
     def lookup(pid: Any) -> TypedStorage:

@@ -1,4 +1,4 @@
-"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes so that it can be mapped."""
+"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes, so that records can be mapped."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from rushlight.dtypes import dtype
 
 ALIGNMENT = 64
-_LOCAL_HEADER = struct.Struct("<26xHH")  # before a record: lengths of its name and of its extra field, then those
-MOST_UNPACKED, RATIO = 2**28, 100  # bytes that compressed records may unpack to, whatever and for each of the file
-_ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may pass 2 GiB
+_LOCAL_HEADER = struct.Struct("<26xHH")  # header of a record: length of the name, length of the extra field
+MOST_UNPACKED, RATIO = 2**28, 100  # limit of unpacked bytes: this many, or this many times the file's size
+_ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
 
 UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OverflowError, OSError, EOFError,
@@ -23,7 +23,7 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, Overflow
 
 
 class Damaged(RuntimeError):
-    """A file that was cut off or changed."""
+    """A truncated or damaged file."""
 
 
 class Reader:
@@ -48,7 +48,7 @@ class Reader:
         self.swapped = order == b"big"
 
     def _check_names_and_sizes(self) -> None:
-        """Refuse what no program writes who means well: two records of one name, paths, and bombs."""
+        """Refuse malicious archives: two records of one name, names with paths, zip bombs."""
         names, stored, unpacked = set(), 0, 0
         for info in self.zip.infolist():
             name = info.filename
@@ -69,7 +69,7 @@ class Reader:
         return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
 
     def read(self, record: str) -> np.ndarray:
-        """A record's bytes in memory of their own, (n,) uint8; checked against their sum where the file has it."""
+        """A record's bytes in new memory, (n,) uint8; checked against the CRC if the file has one."""
         info = self.infos.get(record)
         if info is None:
             raise self.damaged(f"the record {record} is missing")
@@ -79,7 +79,7 @@ class Reader:
         memory = np.empty(info.file_size, np.uint8)
         if fill(self.file, memory) < info.file_size:
             raise self.damaged(f"it ends inside the record {record}")
-        if info.CRC and zlib.crc32(memory.data) != info.CRC:  # torch may leave the sum out, as 0
+        if info.CRC and zlib.crc32(memory.data) != info.CRC:  # 0: torch may leave the CRC out
             raise self.damaged(f"the bytes of the record {record} do not have the sum written beside them")
         return memory
 
@@ -90,7 +90,7 @@ class Reader:
             raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        """Where a stored record's bytes begin; they end inside the file."""
+        """The offset of a stored record's bytes in the file; checks that they end inside the file."""
         before = info.header_offset + _LOCAL_HEADER.size
         if info.header_offset >= 0 and before + info.file_size <= self.size:
             self.file.seek(info.header_offset)
@@ -112,7 +112,7 @@ class Reader:
 
 
 def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
-    """Bytes of the other byte order, turned: number by number, and each part of a complex one by itself."""
+    """Swap the byte order of each number, and of each part of a complex number."""
     if dtype is None:
         raise RuntimeError("the file is of a machine of the other byte order, and holds memory of unknown dtype: save "
                            "it there without uint16, uint32 and uint64 tensors")
@@ -120,7 +120,7 @@ def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
 
 
 def fill(file: IO[bytes], memory: np.ndarray) -> int:
-    """Reads into all of the memory; returns how many bytes there were."""
+    """Read into the whole memory block; returns the number of bytes read."""
     into: Any = getattr(file, "readinto", None)
     if into is None:
         content = file.read(len(memory))
@@ -136,23 +136,23 @@ def fill(file: IO[bytes], memory: np.ndarray) -> int:
 
 
 class Onward:
-    """A file to which zipfile only writes: it neither asks where it stands nor goes back."""
+    """A write-only file for zipfile, without `tell` and `seek`."""
 
     def __init__(self, file: IO[bytes] | None) -> None:
         self.file = file
 
     def write(self, data: Any) -> int:
-        """Writes, until the file is given up."""
+        """Write data, unless the file has been given up."""
         return len(data) if self.file is None else self.file.write(data)
 
     def flush(self) -> None:
-        """Nothing to do: whoever opened the file closes it."""
+        """Does nothing: the caller flushes and closes the file."""
 
 
 class Writer:
     """Writes records into an open file, below one folder; the same content gives the same bytes.
 
-    A context manager: at the end of it the table of contents is written, if nothing failed. The file stays open.
+    A context manager: writes the table of contents at the end, unless an error was raised. The file stays open.
     """
 
     def __init__(self, file: IO[bytes], folder: str) -> None:

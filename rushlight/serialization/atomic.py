@@ -1,4 +1,4 @@
-"""Files that are the old one or the new one at any moment, whenever the program or the machine stops."""
+"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or the new one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import IO
 
 @contextmanager
 def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
-    """The path of a new file beside, which takes the name when all is written, and is removed if that fails.
+    """Yields the path of a temporary file in the same folder, which is renamed at the end, or removed after an error.
 
-    A device or a pipe is itself written to. RuntimeError if the folder is missing.
+    For a device or a pipe, yields its own path. RuntimeError if the folder is missing.
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
@@ -26,19 +26,19 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     try:
         yield beside
         with open(beside, "r+b") as file:
-            os.fsync(file.fileno())               # or a power cut could leave the new name on an empty file
+            os.fsync(file.fileno())               # else a power cut could leave an empty file under the new name
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(beside, path)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)            # a full disk does not say which file it has no room for
+            error.filename = str(path)            # the error for a full disk names no file
         raise
 
 
 @contextmanager
 def replacing(filename: str | os.PathLike) -> Iterator[IO[bytes]]:
-    """The same, open for writing."""
+    """`replacing_path`, with the file open for writing."""
     with replacing_path(filename) as path, open(path, "wb") as file:
         yield file

@@ -23,7 +23,7 @@ INFO = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"sho
 
 
 def write(pickler: Pickler, file: IO[bytes]) -> None:
-    """Such a file of what a pickler has dumped."""
+    """Write such a file from a pickler that has dumped the object."""
     memories = {memory.key: memory for memory in pickler.memories.values()}
     keys = sorted(memories)
     parts = [pickle.dumps(part, PICKLES) for part in (MAGIC, PROTOCOL, INFO, keys)]
@@ -34,7 +34,7 @@ def write(pickler: Pickler, file: IO[bytes]) -> None:
 
 
 class LegacyReader:
-    """Reads such a file from where it stands; `unpickler` is one of ours."""
+    """Reads such a file from its present position; `unpickler`: a class of unpickler.py."""
 
     def __init__(self, file: IO[bytes], name: str, unpickler: Callable[..., Any]) -> None:
         self.file, self.name, self.unpickler = file, name, unpickler
@@ -42,7 +42,7 @@ class LegacyReader:
         self.size = file.seek(0, os.SEEK_END) if not hasattr(file, "seekable") or file.seekable() else 0
 
     def load(self, start: int) -> Any:
-        """The object saved."""
+        """The saved object."""
         self.file.seek(start)
         magic, protocol, info = (self.unpickle() for _ in range(3))
         if magic != MAGIC or protocol != PROTOCOL:
@@ -60,9 +60,9 @@ class LegacyReader:
         return self.unpickler(self.file, self.lookup).load()
 
     def lookup(self, pid: Any) -> Any:
-        """Memory by its id: filled later, when all pickles are read."""
+        """The memory block of a persistent id; filled later, after all pickles have been read."""
         if isinstance(pid, tuple) and pid[:1] == ("module",):
-            return pid[1]  # a class with its source text, which is of no use here
+            return pid[1]  # a class with its source text, which is ignored
         kind, type, key, _, elements, view = pid
         if kind != "storage" or not isinstance(type, StorageType) or not isinstance(key, str):
             raise ValueError(f"an unknown persistent id {kind!r}")
@@ -81,7 +81,7 @@ class LegacyReader:
         return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
 
     def read(self, key: str, little: bool) -> None:
-        """The memory of one key: its number of elements, then those."""
+        """Read the memory block of a key: the number of elements, then the elements."""
         memory, type = self.memories[key]
         count = int.from_bytes(self.file.read(8), "little")
         if count * type.itemsize != len(memory) or fill(self.file, memory) < len(memory):
@@ -91,10 +91,10 @@ class LegacyReader:
 
 
 def is_tar(start: bytes) -> bool:
-    """Whether a file that begins so is of torch before 0.1.10, which wrote tar files."""
+    """Whether these are the first bytes of a tar file, the format of torch before 0.1.10."""
     return start[257:262] == b"ustar"
 
 
 def is_pickle(start: bytes) -> bool:
-    """Whether it begins as MAGIC does when pickled with protocol 2 or later."""
+    """Whether these are the first bytes of MAGIC pickled with protocol 2 or later."""
     return start[:1] == b"\x80" and pickle.dumps(MAGIC, 2)[2:-1] in start[:40]

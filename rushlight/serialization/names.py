@@ -1,4 +1,4 @@
-"""What torch calls things inside a file, and what they are here."""
+"""The names of classes, dtypes and functions in torch's files, and what they are in rushlight."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rushlight.device import device
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")  # imported when a file has one: nn stands above this
-FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}  # where functions are found by name
+PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")  # imported when a file contains one: nn imports this package
+# our module -> torch's module, for functions pickled by name
+FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}
 
 
 class Name:
@@ -26,12 +27,12 @@ class Name:
         self.module, self.name = module, name
 
     def __call__(self, *args: Any) -> None:
-        """Only there because pickle writes calls of nothing but callables."""
+        """Never called: pickle requires a callable for writing a call."""
         raise NotImplementedError(f"{self.module}.{self.name} is a name, to be written")
 
 
 class StorageType:
-    """Stands for torch.FloatStorage and the like: memory of one dtype, or of bytes if that is None."""
+    """Replaces torch.FloatStorage and its siblings: a storage of one dtype, or of bytes for None."""
 
     __slots__ = ("dtype", "itemsize")
 
@@ -49,7 +50,7 @@ CLASSES: dict[Any, tuple[str, str]] = {c: ("torch", c.__name__) for c in (Tensor
 
 
 def name_in_torch(thing: Any) -> tuple[str, str] | None:
-    """The module and name that stand for a class, dtype or Name in a file; None for what has no other name there."""
+    """(module, name) of a class, dtype or Name in torch's files; None if it is written under its own name."""
     if isinstance(thing, Name):
         return thing.module, thing.name
     if isinstance(thing, dtypes.dtype):
@@ -75,14 +76,14 @@ def parameter_class() -> type[Tensor]:
 
 
 def encode(text: str, encoding: str = "latin1") -> bytes:
-    """How pickles before protocol 3 write bytes."""
+    """Bytes from text: pickles before protocol 3 write bytes as a call of this function."""
     if not isinstance(text, str) or encoding != "latin1":
         raise ValueError(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}")
     return text.encode(encoding)
 
 
 def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
-    """A bytearray of bytes or text; a length alone, which bytearray takes too, could ask for any amount of memory."""
+    """A bytearray of bytes or text. A length is refused, since it could allocate any amount of memory."""
     if isinstance(content, str):
         content = encode(content, encoding)
     if not isinstance(content, (bytes, list)):
@@ -91,7 +92,7 @@ def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
 
 
 def allowed_globals() -> dict[tuple[str, str], Any]:
-    """What a file of weights may name, without the functions that rebuild tensors."""
+    """{(module, name): object} that a file of weights may name, without the functions that rebuild tensors."""
     found: dict[tuple[str, str], Any] = {
         ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
         ("builtins", "set"): set, ("builtins", "complex"): complex,

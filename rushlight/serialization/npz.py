@@ -18,7 +18,7 @@ from .atomic import replacing
 def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False) -> None:
     """Write {name: tensor} so that `numpy.load(filename)[name]` is the array; gradients are left out.
 
-    The file is the whole new one or the old one. TypeError for bfloat16, which NumPy does not have.
+    The file is replaced atomically. TypeError for bfloat16, which NumPy lacks.
 
     >>> from rushlight.serialization import load_npz, save_npz
     >>> save_npz({"x": rushlight.arange(3)}, "/tmp/a.npz")
@@ -37,7 +37,7 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
 
 
 def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
-    """{name: tensor} of a .npz file. RuntimeError for one that is damaged, or holds Python objects.
+    """{name: tensor} of a .npz file. RuntimeError for a file that is damaged or holds Python objects.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_npz, save_npz

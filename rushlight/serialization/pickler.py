@@ -1,4 +1,4 @@
-"""Pickles in torch's words: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a numbered storage."""
+"""Pickles in torch's format: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a numbered storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.tensor import Tensor, from_array
 
 from .names import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_torch
 
-PROTOCOL = 2  # torch's weights_only reader knows this one
+PROTOCOL = 2  # the protocol of torch's weights_only reader
 _REBUILD = {
     name: Name("torch._utils", name)
     for name in ("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
@@ -29,11 +29,11 @@ _FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 _LAYOUT = Name("torch.serialization", "_get_layout")
 
 
-Place = tuple[int, int]  # of memory: address and length
+Place = tuple[int, int]  # (address, length) of a memory block
 
 
 class SharedMemory:
-    """Memory that is written once, for all tensors on it: (n,) uint8, its number and the dtype of its elements."""
+    """A memory block, written once for all tensors on it: (n,) uint8, the block's number and the dtype of its elements."""
 
     __slots__ = ("bytes", "key", "dtype")
 
@@ -42,18 +42,18 @@ class SharedMemory:
 
     @property
     def elements(self) -> int:
-        """How many there are: of dtypes without a kind of storage, bytes."""
+        """The number of elements; the number of bytes for a dtype without a typed storage."""
         return len(self.bytes) // (1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize)
 
 
-PurePickler: Any = pickle._Pickler  # the C one does not let a global be written that does not exist here
+PurePickler: Any = pickle._Pickler  # the C pickler refuses to write names that do not exist here
 
 
 class Pickler(PurePickler):
-    """Writes `dump(obj)` into `content`; what the tensors stand on is then in `memories`, to be written beside it.
+    """`dump(obj)` writes into `content`, and collects the memory blocks of the tensors in `memories`.
 
-    `first` is a Pickler that has dumped the same. It tells which part of each memory is used: the rest of what a slice
-    was taken from is not written (torch writes it).
+    `first`: a Pickler that has dumped the same object. It knows which part of each memory block is used: the unused rest
+    around a slice is not written (torch writes it).
     """
 
     def __init__(self, first: Pickler | None = None, legacy: bool = False) -> None:
@@ -61,11 +61,11 @@ class Pickler(PurePickler):
         super().__init__(self.content, PROTOCOL)
         self.memories: dict[Place, SharedMemory] = {}
         self.used: dict[Place, tuple[int, int]] = {}
-        self.first = first  # which keeps the memory alive, and so its addresses apart
-        self.view = (None,) if legacy else ()  # torch before 1.6 had storages that were part of another
+        self.first = first  # keeps the memory blocks alive, so that addresses are not reused
+        self.view = (None,) if legacy else ()  # the field for a view of another storage, in torch before 1.6
 
     def persistent_id(self, obj: Any) -> Any:
-        """Memory is not pickled; it is named."""
+        """The persistent id of a memory block, which is written outside the pickle; None for other objects."""
         kind = UNTYPED if isinstance(obj, UntypedStorage) else None
         if isinstance(obj, Storage):
             obj = self.share(obj.cells, dtypes.of(obj.cells.dtype))[0]
@@ -74,11 +74,11 @@ class Pickler(PurePickler):
         return "storage", kind or STORAGE_NAMES[obj.dtype], obj.key, "cpu", obj.elements, *self.view
 
     def reducer_override(self, obj: Any) -> Any:
-        """How torch writes what it and rushlight have in common."""
+        """The reduction of an object that torch writes in its own way."""
         if isinstance(obj, Tensor):
             return self.reduce_tensor(obj)
         if isinstance(obj, (Name, dtypes.dtype)):
-            return obj.name  # and save_global writes it
+            return obj.name  # save_global writes the name
         if isinstance(obj, FunctionType) and name_in_torch(obj):
             return obj.__name__
         if isinstance(obj, Size):
@@ -90,7 +90,7 @@ class Pickler(PurePickler):
         return NotImplemented
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
-        """A class or function by its name, the one that it has in torch."""
+        """Write a class or function under its name in torch."""
         known = name_in_torch(obj)
         if known is None:
             super().save_global(obj, name)
@@ -127,12 +127,13 @@ class Pickler(PurePickler):
         return _REBUILD["_rebuild_tensor_v2"], parts
 
     def share(self, array: np.ndarray, dtype: dtypes.dtype) -> tuple[SharedMemory, int, tuple[int, ...]]:
-        """The memory to write for the array, and the array's offset and strides there, in elements.
+        """(the memory block of the array, the array's offset in it, the array's strides), offset and strides in elements.
 
-        RuntimeError if that memory is to be written with another dtype too.
+        RuntimeError if the block is also used with another dtype.
         """
         array, owner, start, end = extent(array)
-        place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))  # empty ones share nothing
+        # arrays without elements share no memory
+        place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))
         low, high = self.used.get(place, (start, end))
         self.used[place] = min(low, start), max(high, end)
         low, high = self.first.used[place] if self.first and place in self.first.used else (0, len(owner))

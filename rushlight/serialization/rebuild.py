@@ -19,20 +19,20 @@ from .names import StorageType, parameter_class, sparse_maker
 
 
 def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
-    """Memory that tensors of a file share, (n,) uint8, in the dtype that it is said to hold."""
+    """The storage of a memory block, (n,) uint8, with the dtype that the file gives."""
     return TypedStorage(wrap_storage=UntypedStorage.on(memory), dtype=type.dtype or dtypes.uint8)
 
 
 def tensor_on(storage: TypedStorage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
               requires_grad: bool, metadata: Mapping[str, bool] | None) -> Tensor:
-    """A tensor on the storage's memory; offset and strides count elements. ValueError where it would reach outside."""
+    """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches outside the storage."""
     if not isinstance(storage, TypedStorage):
         raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
     item = dtype.itemsize
     if offset < 0 or min(size, default=0) < 0:
         raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
     array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, tuple(s * item for s in stride))
-    for part, undo in (("conj", np.conj), ("neg", np.negative)):  # what torch had left for later
+    for part, undo in (("conj", np.conj), ("neg", np.negative)):  # torch's lazy conjugation and negation
         if metadata and metadata.get(part):
             array = undo(array)
     return rebuild(Tensor, array, bool(requires_grad), None, {})
@@ -50,12 +50,12 @@ def rebuild_tensor_v2(storage: TypedStorage, storage_offset: int, size: Sequence
 def rebuild_tensor_v3(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
                       requires_grad: bool, backward_hooks: Any, dtype: dtypes.dtype,
                       metadata: Mapping[str, bool] | None = None) -> Tensor:
-    """A tensor of a dtype that has no storage of its own."""
+    """A tensor of a dtype without a typed storage."""
     return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Tensor:
-    """A tensor on the device "meta", of no numbers."""
+    """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
         raise ValueError(f"a tensor has a dtype, not a {type(dtype).__name__}")
     array: Any = Meta(tuple(size), dtype.numpy, tuple(step * dtype.itemsize for step in stride))
@@ -69,7 +69,7 @@ def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: 
 
 
 def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
-    """A sparse tensor of its indices, values and size, which are looked at; `coalesced` is believed only if it is so."""
+    """A sparse tensor from indices, values and size. All are checked, and so is the flag `coalesced`."""
     if kind is not sparse_coo:
         raise ValueError(f"sparse tensors of layout {kind} do not exist here")
     indices, values, size, *coalesced = parts
@@ -78,7 +78,7 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
 
 
 def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
-    """A tensor with attributes, or of a class of its own."""
+    """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
         raise ValueError("only tensors are rebuilt with a type")
     made = function(*args)
@@ -90,7 +90,7 @@ def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tupl
 
 
 def make_device(*args: Any) -> device:
-    """The CPU, wherever the tensors were."""
+    """The CPU, for any device in the file."""
     return device(*args) if args[:1] == ("cpu",) else device("cpu")
 
 

@@ -1,4 +1,4 @@
-"""Classes and functions that the user allows in files of weights, as torch.serialization's."""
+"""torch.serialization's safe globals: classes and functions that the user allows in files of weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .names import name_in_torch
 Global = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _lock = RLock()
-_globals: dict[tuple[str, str], Any] = {}  # replaced, never changed, so that a load sees one state of it
+_globals: dict[tuple[str, str], Any] = {}  # replaced, never mutated, so that a load in another thread sees one state
 
 
 def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
-    """((module, name), thing), also with its name in torch; a pair says the full name under which files know it."""
+    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives the name in files."""
     if isinstance(thing, tuple):
         thing, name = thing
         module, _, name = name.rpartition(".")
@@ -26,7 +26,7 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
-    """Allow these classes and functions in files loaded with weights_only=True; (class, "module.name") names it anew.
+    """Allow these classes and functions in files loaded with weights_only=True. (class, "module.name"): its name in files.
 
     >>> from fractions import Fraction
     >>> rushlight.serialization.add_safe_globals([Fraction])
@@ -39,7 +39,7 @@ def add_safe_globals(safe_globals: Sequence[Global]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """classes and functions that `add_safe_globals` has allowed files to name.
+    """The classes and functions allowed by `add_safe_globals`.
 
     >>> from fractions import Fraction
     >>> with rushlight.serialization.safe_globals([Fraction]):
@@ -50,7 +50,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """get_safe_globals() = []: allow nothing but what weights need.
+    """get_safe_globals() = []: revoke everything that `add_safe_globals` has allowed.
 
     >>> rushlight.serialization.clear_safe_globals()
     >>> rushlight.serialization.get_safe_globals()
@@ -62,7 +62,7 @@ def clear_safe_globals() -> None:
 
 
 def user_globals() -> dict[tuple[str, str], Any]:
-    """{(module, name): what was allowed}."""
+    """{(module, name): allowed class or function}."""
     return _globals
 
 

@@ -1,4 +1,4 @@
-"""safetensors files, as `safetensors.torch` reads and writes them: tensors by name, and nothing that could run.
+"""safetensors files, as in `safetensors.torch`: named tensors, and no code.
 
 >>> from rushlight.serialization import load_file, save_file
 >>> save_file({"weight": rushlight.ones(2, dtype=rushlight.bfloat16)}, "/tmp/a.safetensors")
@@ -24,7 +24,7 @@ Path = str | os.PathLike
 
 
 def library() -> Any:
-    """The package safetensors, which knows the format."""
+    """The package safetensors. ImportError with a cure if it is missing."""
     try:
         import safetensors.numpy
     except ImportError as error:
@@ -33,10 +33,10 @@ def library() -> Any:
 
 
 def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
-    """{name: tensor} of a safetensors file, each in memory of its own.
+    """{name: tensor} of a safetensors file, each tensor in its own memory.
 
-    All dtypes that safetensors and rushlight have in common, bfloat16 among them. FileNotFoundError if there is no such
-    file, RuntimeError for one that is damaged or of another format.
+    Supports all dtypes that safetensors and rushlight share, also bfloat16. FileNotFoundError for a missing file,
+    RuntimeError for a file that is damaged or of another format.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -53,24 +53,24 @@ def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
 def load(data: bytes) -> dict[str, Tensor]:
     """{name: tensor} of the bytes of a safetensors file."""
     import tempfile
-    with tempfile.NamedTemporaryFile(suffix=SUFFIX) as file:   # the package maps files, and reads bfloat16 only so
+    with tempfile.NamedTemporaryFile(suffix=SUFFIX) as file:  # the package reads bfloat16 from files only
         file.write(data)
         file.flush()
         return load_file(file.name)
 
 
 def metadata(filename: Path) -> dict[str, str]:
-    """The texts that were saved beside the tensors."""
+    """The metadata of a safetensors file: {name: text}."""
     package = library()
     with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
         return file.metadata() or {}
 
 
 def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Write {name: tensor}, and texts beside them; the file is the whole new one or the old one.
+    """Write {name: tensor}, and `metadata` {name: text}; the file is replaced atomically.
 
-    ValueError if a tensor is not contiguous or no dict of tensors is given, RuntimeError if two share memory, which the
-    format cannot say, and for complex128, which it does not have.
+    ValueError if a tensor is not contiguous, or `tensors` is no dict of tensors. RuntimeError for tensors that share memory
+    and for complex128, which the format does not support.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -85,14 +85,14 @@ def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[s
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of such a file."""
+    """The bytes of a safetensors file."""
     package, arrays = library(), checked(tensors)
     with _clear(package, "the file"):
         return package.numpy.save(arrays, None if metadata is None else dict(metadata))
 
 
 def checked(tensors: Any) -> dict[str, Any]:
-    """The arrays of {name: tensor}; errors in safetensors' own words."""
+    """{name: array} of {name: tensor}, checked; with the error messages of safetensors."""
     if not isinstance(tensors, Mapping):
         raise ValueError(explain(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
                                  "save model.state_dict(), or use a name that ends in .pt for other objects"))
@@ -115,7 +115,7 @@ def checked(tensors: Any) -> dict[str, Any]:
 
 
 def owner(array: Any) -> int:
-    """Which memory an array stands on."""
+    """The id of the memory block that an array is part of."""
     while getattr(array, "base", None) is not None and hasattr(array.base, "__array_interface__"):
         array = array.base
     return array.__array_interface__["data"][0]
@@ -123,7 +123,7 @@ def owner(array: Any) -> int:
 
 @contextmanager
 def _clear(package: Any, name: str) -> Iterator[None]:
-    """The package's errors as ours, with the name of the file."""
+    """Inside, errors of the package become RuntimeErrors with the file's name."""
     try:
         yield
     except package.SafetensorError as error:

@@ -1,4 +1,4 @@
-"""Reading pickles: of weights, by names known to be harmless; and of anything, where the user trusts the file."""
+"""Unpicklers: for files of weights, which may name harmless objects only, and for files that the user trusts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .names import PARAMETER_IN_TORCH, allowed_globals, parameter_class
 from .rebuild import REBUILDERS
 from .safe import user_globals
 
-# All that the pickles of weights need. Not here: calls that name a class in the code itself (INST, OBJ, EXT...).
+# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves (INST, OBJ, EXT...).
 _WEIGHTS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
     BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE
@@ -25,9 +25,9 @@ _WEIGHTS = """
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
     STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
-PureUnpickler: Any = pickle._Unpickler  # the C one would let BUILD change any object, classes too
+PureUnpickler: Any = pickle._Unpickler  # in the C unpickler, BUILD may change any object, also classes
 
-Lookup = Callable[[Any], Any]  # what a persistent id of the file stands for
+Lookup = Callable[[Any], Any]  # persistent id -> memory block
 CURE = ("If you trust whoever made the file, load it with weights_only=False, or allow what it names with "
         "rushlight.serialization.add_safe_globals([...])")
 
@@ -37,7 +37,7 @@ DAMAGE = (pickle.UnpicklingError, struct.error, EOFError, LookupError, ValueErro
 
 
 class Refused(pickle.UnpicklingError):
-    """What a file of weights may not ask for."""
+    """A file of weights contains something that is not allowed."""
 
 
 def refusal(what: str, cure: str = CURE) -> Refused:
@@ -45,7 +45,7 @@ def refusal(what: str, cure: str = CURE) -> Refused:
 
 
 def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
-    """readline, with an error for a last line that was cut: half a name is another name."""
+    """`readline` that raises an error for a truncated last line: half a name may be another valid name."""
     def read() -> bytes:
         line = readline()
         if line[-1:] != b"\n":
@@ -60,10 +60,10 @@ def _refuse(code: int, reader: Any) -> None:
 
 
 class WeightsUnpickler(PureUnpickler):
-    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names whatever else the file asks for.
+    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in the file.
 
-    A call reaches only functions and classes that `find_class` has allowed; BUILD only OrderedDicts with attributes and
-    objects of classes that the user has allowed.
+    Calls are limited to functions and classes that `find_class` allows. BUILD is limited to OrderedDicts with attributes
+    and to objects of classes that the user has allowed.
     """
 
     dispatch = {code: functools.partial(_refuse, code) for code in range(256)} | {
@@ -79,7 +79,7 @@ class WeightsUnpickler(PureUnpickler):
         self.callables = {id(f) for f in self.allowed.values() if f is not Tensor}
 
     def load(self) -> Any:
-        """The object; UnpicklingError also where the bytes are no pickle."""
+        """The object. UnpicklingError also for bytes that are no pickle."""
         try:
             return super().load()
         except Refused:
@@ -88,7 +88,7 @@ class WeightsUnpickler(PureUnpickler):
             raise pickle.UnpicklingError(f"the file is damaged, or not one that torch.save wrote: {error}") from error
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands here for a global of the file."""
+        """The object for a name in the file, if it is allowed."""
         key = ("builtins" if module == "__builtin__" else module, name)
         if key in self.allowed:
             return self.allowed[key]
@@ -131,12 +131,12 @@ class WeightsUnpickler(PureUnpickler):
     dispatch[pickle.BUILD[0]] = load_build
 
 
-# classes that hold functions in torch, and what holds them here
+# torch's classes that contain functions -> our objects with the same functions
 COMPILED = {"_VariableFunctionsClass": lambda: sys.modules["rushlight"], "TensorBase": lambda: Tensor}
 
 
 class AnyUnpickler(pickle.Unpickler):
-    """Reads whatever a pickle can make; running a stranger's file runs the stranger's code."""
+    """Reads any pickle. Loading an untrusted file runs its code."""
 
     def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
         super().__init__(file, encoding="utf-8")
@@ -144,11 +144,11 @@ class AnyUnpickler(pickle.Unpickler):
         self.known = allowed_globals() | REBUILDERS
 
     def persistent_load(self, pid: Any) -> Any:
-        """The memory that a persistent id names."""
+        """The memory block of a persistent id."""
         return self.lookup(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """torch's names as what they are here, all others as Python finds them."""
+        """The object for a name: torch's names are mapped to rushlight's objects, other names are imported."""
         if (module, name) in self.known:
             return self.known[module, name]
         if (module, name) == PARAMETER_IN_TORCH:
@@ -162,9 +162,9 @@ class AnyUnpickler(pickle.Unpickler):
 
 
 def here(module: str, name: str) -> Any:
-    """What has the name of something of torch: torch.nn.modules.linear.Linear is rushlight.nn.Linear.
+    """The rushlight object for a name of torch: rushlight.nn.Linear for torch.nn.modules.linear.Linear.
 
-    Functions that are compiled in torch have names such as torch._C._nn.gelu and torch._C._special.special_expm1; relu is an
+    torch's compiled functions have names such as torch._C._nn.gelu and torch._C._special.special_expm1; relu is an
     attribute of torch._C._VariableFunctionsClass.
     """
     path = "torch.nn" if module.startswith("torch.nn.modules.") else module

@@ -1,7 +1,7 @@
-"""Sparse matrices row by row (CSR) or column by column (CSC): where each begins, and the places and values in it.
+"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column indices, the values.
 
-They hold a COO matrix whose elements stand in that order, and whatever is done to them is done to it: gradients are those
-of the values. Results that are sparse matrices come back in the same layout, transposes in the other.
+A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all ops to that matrix;
+gradients are those of the values. Sparse results have the same layout, transposes the other one.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
 
 
 class NotForCompressed(NoArray):
-    """The array that a compressed matrix does not have."""
+    """Raised when an op reads `.array` of a compressed matrix; `instead` runs the sparse version of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
@@ -38,7 +38,7 @@ class NotForCompressed(NoArray):
 class CompressedTensor(Tensor):
     """A sparse matrix of layout `torch.sparse_csr` or `torch.sparse_csc`: made by `sparse_csr_tensor`, `to_sparse_csr`.
 
-    Gradients are those of the stored values; that of a leaf has its layout (torch's is dense).
+    Gradients are those of the stored values; the gradient of a leaf has the leaf's layout (in torch it is dense).
 
     >>> a = rushlight.tensor([[0., 2.], [3., 4.]]).to_sparse_csr()
     >>> a.crow_indices(), a.col_indices(), a.values()
@@ -48,7 +48,7 @@ class CompressedTensor(Tensor):
     """
 
     _coo: SparseTensor
-    _by: int                                      # the dimension that is compressed: 0 CSR, 1 CSC
+    _by: int  # the compressed dimension: 0 for CSR, 1 for CSC
 
     @property
     def array(self) -> Any:  # type: ignore[override]
@@ -61,7 +61,7 @@ class CompressedTensor(Tensor):
     is_sparse_csr = property(lambda self: self._by == 0, doc="Whether it is CSR.")
 
     def values(self) -> Tensor:
-        """(nnz,): the elements that are stored, in order."""
+        """(nnz,): the stored elements, in order."""
         return self._coo._of
 
     def _starts(self, by: int) -> Tensor:
@@ -97,7 +97,7 @@ class CompressedTensor(Tensor):
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
                   dense_dim: int | None = None) -> Any:
-        """The matrix as COO, or in the layout asked for."""
+        """The matrix as COO, or in the given layout."""
         return to_sparse(self._coo.coalesce(), layout=layout) if layout is not self.layout else self
 
     to_sparse_coo = to_sparse
@@ -145,7 +145,7 @@ class CompressedTensor(Tensor):
 
 
 def held(coo: SparseTensor, by: int) -> CompressedTensor:
-    """The matrix whose elements stand in this order already."""
+    """The compressed matrix of a COO matrix that is already sorted."""
     t = new(CompressedTensor)
     t.node, t._grad, t.viewing, t.writes = None, None, None, None
     t._coo, t._by = coo, by
@@ -153,7 +153,7 @@ def held(coo: SparseTensor, by: int) -> CompressedTensor:
 
 
 def compressed(x: Tensor, by: int) -> CompressedTensor:
-    """Any matrix in one of the layouts."""
+    """A matrix of any layout as a compressed matrix."""
     coo = x._coo if isinstance(x, CompressedTensor) else to_sparse(x)
     if coo.sparse_dim() != 2 or coo.dense_dim():
         raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here",
@@ -176,7 +176,7 @@ def back(result: Any, like: CompressedTensor) -> Any:
     return held(result, like._by) if result._at is like._coo._at else compressed(result, like._by)
 
 
-# -- what COO matrices can ---------------------------------------------------------------------------------------------
+# -- methods of COO matrices -----------------------------------------------------------------------
 
 def through(name: str) -> Callable:
     """The method of the COO matrix."""
@@ -187,12 +187,12 @@ def through(name: str) -> Callable:
 
 
 def seen(name: str) -> Callable:
-    """What the COO matrix says of itself."""
+    """A property with the COO matrix's value."""
     return lambda self: back(getattr(self._coo, name), self)
 
 
 def attach() -> None:
-    """Give compressed matrices all that COO ones have."""
+    """Give compressed matrices the methods and properties of COO matrices."""
     own = {"__module__", "__doc__", "coalesce", "indices", "is_coalesced", "_indices", "become", "holding", "__init__"}
     for name, value in vars(SparseTensor).items():
         if name in own or name in vars(CompressedTensor):
@@ -223,7 +223,7 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTenso
 
 def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype: Any, device: Any,
                requires_grad: bool) -> CompressedTensor:
-    """The matrix of what its words say; RuntimeError for parts that do not fit."""
+    """The compressed matrix of these parts. RuntimeError for parts that do not fit each other."""
     if device is not None:
         present(device)
     first, other, of = as_tensor(starts).array, as_tensor(places).array, as_tensor(values, dtype=dtype)
@@ -239,7 +239,7 @@ def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype:
 
 
 def check_parts(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, by: int) -> None:
-    """RuntimeError, in torch's words, for what is no compressed matrix."""
+    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix."""
     starts, places = names
     if first.ndim != 1 or other.ndim != 1 or of.ndim != 1:
         raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here, of numbers",
@@ -265,8 +265,8 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
                       check_invariants: bool | None = None) -> CompressedTensor:
     """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k < crow_indices[i + 1].
 
-    With `requires_grad` it is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each other;
-    unlike torch they are always looked at.
+    With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each
+    other; unlike in torch, the parts are always checked.
 
     >>> rushlight.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
     tensor([[0., 2.],
@@ -290,7 +290,7 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
 def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
                              dtype: Any = None, layout: Layout, device: Any = None, pin_memory: bool = False,
                              requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
-    """out[row, column] = value: `sparse_csr_tensor` or `sparse_csc_tensor`, as the layout says.
+    """out[row, column] = value: `sparse_csr_tensor` or `sparse_csc_tensor`, by `layout`.
 
     NotImplementedError for other layouts.
 
@@ -305,7 +305,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
 
 def sampled_addmm(input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1,
                   alpha: float = 1) -> CompressedTensor:
-    """beta input + alpha mat1 @ mat2 where `input`, a CSR matrix (n, m), stores elements: the others are not computed.
+    """beta input + alpha mat1 @ mat2, computed only at the elements that `input`, a CSR matrix (n, m), stores.
 
     mat1 (n, k), mat2 (k, m). Gradients go to the values and both matrices.
 

@@ -1,4 +1,4 @@
-"""Sparse tensors from places and values, and from dense tensors."""
+"""Sparse tensors from indices and values, and from dense tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,12 +17,11 @@ from rushlight.tensor import Tensor, from_array, method
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
                       pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> SparseTensor:
-    """The tensor of zeros, but for out[indices[:, n]] += values[n].
+    """out = 0, then out[indices[:, n]] += values[n] for each n.
 
-    `indices`: (sparse_dim, nnz) integers. `values`: (nnz,), or with dimensions of their own that come last. `size`: as
-    small as the indices allow, unless it is given; `sparse_coo_tensor((2, 3))` is empty. With `requires_grad` it is a
-    leaf; else gradients go to `values`. RuntimeError for parts that do not fit each other, and, unlike torch, always for
-    an index outside of the size.
+    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as small as the indices allow;
+    `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the tensor is a leaf; else gradients go to `values`.
+    RuntimeError for parts that do not fit each other, and, unlike in torch, always for an index outside of the size.
 
     >>> rushlight.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
@@ -40,22 +39,22 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     check_places(places, tuple(size))
     if requires_grad:
         of = of.detach().requires_grad_()  # type: ignore[attr-defined]
-    elif of.requires_grad and of.is_leaf:         # the sparse tensor is made of a leaf, and none itself
+    elif of.requires_grad and of.is_leaf:         # the sparse tensor is computed from a leaf, so it is no leaf
         of = of.view_as(of)  # type: ignore[attr-defined]
-    elif not of.requires_grad:                    # requires_grad_() of the sparse tensor is not that of the user's values
+    elif not of.requires_grad:                    # requires_grad_() of the sparse tensor must not change the user's `values`
         of = of.detach()  # type: ignore[attr-defined]
     return made(from_array(places), of, size, bool(is_coalesced))
 
 
 def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTensor:
-    """A sparse tensor in which nothing is stored."""
+    """A sparse tensor that stores no elements."""
     kind = dtypes.or_default(dtype)
     values = from_array(np.zeros(0, kind.numpy)).requires_grad_(requires_grad)
     return made(from_array(np.zeros((len(size), 0), np.int64)), values, size)
 
 
 def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
-    """RuntimeError unless there is one value for each column of indices, and the size has their dimensions."""
+    """RuntimeError unless there is a value for each column of indices, and `size` fits the dimensions of both."""
     if at.ndim != 2:
         raise RuntimeError(explain(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
                                    "one row for each dimension, one column for each value"))
@@ -85,8 +84,8 @@ def check_places(at: np.ndarray, size: tuple) -> None:
 @method
 def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
               dense_dim: int | None = None) -> SparseTensor:
-    """The elements that are not zero, and their places. `sparse_dim`: how many of the first dimensions are to be counted by
-    indices; the others stay dense.
+    """The tensor as a sparse tensor of its nonzero elements. `sparse_dim`: the number of leading sparse dimensions; the
+    others stay dense.
 
     >>> rushlight.eye(2).to_sparse().indices()
     tensor([[0, 1],
@@ -100,7 +99,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
         return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
     a = self.array
-    if not a.ndim and not n:                      # one number: stored or not, without indices
+    if not a.ndim and not n:                      # a 0-d tensor: stored or not, without indices
         stored = int(a != 0)
         return made(from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True)  # type: ignore
     if not 0 < n <= self.ndim:
@@ -111,9 +110,9 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
-    """The matrix with diagonals[i, j] in column j of the diagonal that lies offsets[i] above the main one.
+    """out[j - offsets[i], j] = diagonals[i, j]: the sparse matrix with these diagonals.
 
-    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different; what lies outside of `shape` is left out.
+    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of `shape` are left out.
 
     >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
     tensor([[1., 4.],
@@ -133,7 +132,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 
 @method
 def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
-    """The elements where `mask` stores some."""
+    """The elements of a dense tensor at the places that `mask` stores."""
     if self.shape != mask.shape:
         raise RuntimeError(explain(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but "
                                    f"mask has size {list(mask.shape)}"))
@@ -142,18 +141,18 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
 
 @method
 def sparse_dim(self: Tensor) -> int:
-    """0: of a dense tensor no dimension is counted by indices."""
+    """0: a dense tensor has no sparse dimensions."""
     return 0
 
 
 @method
 def dense_dim(self: Tensor) -> int:
-    """The number of dimensions, which are all dense."""
+    """The number of dimensions: all are dense."""
     return self.ndim
 
 
 def refused(name: str, what: str = "sparse coordinate") -> None:
-    """A method that dense tensors refuse."""
+    """Add a method to dense tensors that raises torch's error."""
     def call(self: Tensor) -> Any:
         raise RuntimeError(explain(f"{name} expected {what} tensor layout but got Strided", "x.to_sparse() makes it sparse"))
     call.__doc__ = "RuntimeError: only sparse tensors have it."
@@ -161,7 +160,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
 
 
 def unavailable(name: str) -> None:
-    """A method for a layout that is not there."""
+    """Add a method for a layout that rushlight lacks: it raises NotImplementedError."""
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         other_layout(self, f"torch.{name.removeprefix('to_')}")
     call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
@@ -180,13 +179,13 @@ method(to_sparse, "to_sparse_coo")
 
 
 class sparsetype:
-    """torch.sparse.FloatTensor and its kin: sparse tensors of one dtype, by their old names."""
+    """torch.sparse.FloatTensor and its siblings: legacy constructors of sparse tensors of one dtype."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
     def __call__(self, *args: Any) -> SparseTensor:
-        """(indices, values), (indices, values, size), (size) or the sizes as numbers."""
+        """The tensor from (indices, values), (indices, values, size), (size) or the sizes as ints."""
         if len(args) >= 2 and isinstance(args[0], Tensor):
             of = args[1]
             if of.dtype is not self.dtype:
@@ -200,7 +199,7 @@ class sparsetype:
 
 
 def new(self: SparseTensor, *args: Any) -> SparseTensor:
-    """A sparse tensor of the same dtype: of indices, values and a size, or of a size alone, in which nothing is stored."""
+    """A sparse tensor of the same dtype, from indices, values and size; or an empty one, from a size."""
     return sparsetype(self.dtype)(*(args or (0,)))
 
 

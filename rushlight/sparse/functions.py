@@ -1,4 +1,4 @@
-"""What can be done with sparse tensors: arithmetic, sums, softmax, other looks. All of it is made of ops on the values."""
+"""Functions of sparse tensors: arithmetic, sums, softmax, shapes. All are composed of ops on the values."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from rushlight.ops.shape import cat as dense_cat
 from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
 from rushlight.tensor import Tensor, from_array
 
-# f(0) = 0: what of the elements that are not stored need not be said. They add up first, where f is not linear.
+# Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f, duplicates are summed first.
 KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
                 "isneginf", "isposinf", "log1p", "nan_to_num", "relu", "round", "sgn", "sign", "signbit", "sin", "sinh",
                 "sqrt", "square", "tan", "tanh", "trunc")
@@ -26,7 +26,7 @@ LINEAR = ("conj", "conj_physical", "deg2rad", "neg", "positive", "rad2deg")
 
 
 def of_values(name: str) -> Callable:
-    """The op `name` of the values, each place once."""
+    """The op `name` on the values of the coalesced tensor."""
     def call(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         once = input.coalesce()
         return once.holding(getattr(once._of, name)(*args, **kwargs))
@@ -49,13 +49,13 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 @offers(elementwise.floor_divide)
 def floor_divide(input: SparseTensor, other: Any) -> SparseTensor:
-    """A sparse tensor by a number, rounded down."""
+    """floor(input / other), for a number `other`."""
     return div(input, other, rounding_mode="floor")
 
 
 @offers(elementwise.pow)
 def power(input: SparseTensor, exponent: Any) -> SparseTensor:
-    """Each element to a positive power: zeros stay zeros."""
+    """input ** exponent, for a positive exponent: zeros stay zeros."""
     if not isinstance(exponent, (int, float)) or exponent <= 0:
         raise RuntimeError(explain("pow of a sparse tensor needs a positive number: other powers of 0 are not 0",
                                    "x.to_dense()"))
@@ -67,7 +67,7 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 
 @offers(elementwise.add)
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """input + alpha other: sparse for two sparse ones of a size, dense for a dense input and a sparse other."""
+    """input + alpha other: sparse for two sparse tensors of one size, dense for a dense input and a sparse other."""
     if isinstance(other, Tensor) and other.is_sparse and (alpha != 1 or alpha is True):
         other = scaled(input, other, alpha)
     if not input.is_sparse:
@@ -86,17 +86,17 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
 
 @offers(elementwise.sub)
 def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """input - alpha other, as `add`."""
+    """input - alpha other, with the operands of `add`."""
     if not isinstance(other, Tensor):
-        return add(input, -other, alpha=alpha)    # which says what is wrong with it
+        return add(input, -other, alpha=alpha)    # raises add's error
     if bool_ in (input.dtype, other.dtype):
         raise RuntimeError(explain(MASKED))
-    return add(input, other, alpha=-alpha)        # not -other: a uint8 has no negatives
+    return add(input, other, alpha=-alpha)        # not -other, which wraps around for uint8
 
 
 @offers(elementwise.mul)
 def mul(input: Any, other: Any) -> SparseTensor:
-    """Element by element: with a number, a dense tensor that broadcasts to its size, or a sparse one of its size."""
+    """input * other, elementwise; other: a number, a dense tensor that broadcasts to input's size, or a sparse tensor."""
     if not (isinstance(input, Tensor) and input.is_sparse):
         input, other = other, input
     if not isinstance(other, Tensor) or other.ndim == 0 and not other.is_sparse:
@@ -115,7 +115,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
 
 @offers(elementwise.div)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTensor:
-    """A sparse tensor by a number or a tensor of one element."""
+    """input / other, for a number or a tensor of one element."""
     if isinstance(other, Tensor) and (other.is_sparse or other.numel() != 1):
         raise RuntimeError(explain("Sparse division requires a scalar or zero-dim dense tensor divisor",
                                    "mul by the reciprocal of a dense tensor"))
@@ -124,7 +124,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
 
 
 def in_place(name: str) -> Callable:
-    """The method that makes a tensor what the op `name` gives."""
+    """The in-place method of the op `name`."""
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         result = OPS[name](self, *args, **kwargs)
         check_dtype(self._of, result._of, name + "_")
@@ -134,12 +134,12 @@ def in_place(name: str) -> Callable:
 
 
 for _name in ("add", "sub", "mul", "div", *KEEPING_ZERO, *LINEAR):
-    if hasattr(Tensor, _name + "_"):              # isnan has none
+    if hasattr(Tensor, _name + "_"):              # isnan has no in-place method
         setattr(SparseTensor, _name + "_", in_place(_name))
 
 
 def seen(dense: Tensor, by: SparseTensor) -> Tensor:
-    """The elements of a dense tensor where a sparse one stores its own."""
+    """The elements of a dense tensor at the places that a sparse tensor stores."""
     try:
         whole = dense.expand(by.shape)  # type: ignore[attr-defined]
     except RuntimeError:
@@ -151,7 +151,7 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum of all elements, or over some dimensions: sparse, unless no sparse dimension is left.
+    """The sum of all elements, or over dimensions `dim`: sparse, unless no sparse dimension is left.
 
     >>> rushlight.sparse.sum(rushlight.eye(2).to_sparse(), 0).to_dense()
     tensor([1., 1.])
@@ -175,7 +175,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 @offers(reduce.sum)
 def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum, as of dense tensors: with `keepdim` the dimensions stay, of size 1."""
+    """The sum, with the signature of dense tensors: with `keepdim` summed dimensions stay, with size 1."""
     made_of = sum(input, dim, dtype)
     for d in sorted(wrap_all(dim, input.ndim)) if keepdim and dim is not None else ():
         made_of = made_of.unsqueeze(d)  # type: ignore[attr-defined]
@@ -183,7 +183,7 @@ def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """exp(x) / sum of exp(x) over `dim`, where elements are stored: the others count as -inf, not as zeros.
+    """exp(x) / sum of exp(x) over the stored elements in `dim`: elements that are not stored count as -inf.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
     >>> rushlight.sparse.softmax(a, 1).values()
@@ -193,7 +193,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """x_i - log sum over j of exp(x_j) over `dim`, where elements are stored: the logarithm of `softmax`.
+    """x_i - log of the sum of exp(x_j) over the stored elements in `dim`: the logarithm of `softmax`.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
     >>> rushlight.sparse.log_softmax(a, 1).values()
@@ -203,7 +203,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 
 
 def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> SparseTensor:
-    """softmax, or its logarithm, of the stored elements that differ in `dim` alone."""
+    """softmax, or its logarithm, over groups of stored elements whose indices differ in `dim` only."""
     x = input.coalesce()
     values = x._of if dtype is None else x._of.to(dtype)  # type: ignore[attr-defined]
     d, n = wrap(dim, x.ndim), x.sparse_dim()
@@ -213,7 +213,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     others = [i for i in range(n) if i != d]
     places = x._at.array[others]
     _, row = unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
-    if row is None:                               # each stands alone in its row
+    if row is None:                               # each group has one element
         row = np.arange(x._nnz())
     row_of, rows = from_array(row), int(row.max(initial=-1)) + 1
     index = row_of.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)  # type: ignore[attr-defined]
@@ -224,11 +224,11 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     return x.holding(shifted - total.log() if logarithm else shifted.exp() / total)
 
 
-# -- other looks -----------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------
 
 @offers(shape.transpose)
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
-    """Two dimensions exchanged: both sparse, or both dense."""
+    """Swap two dimensions, both sparse or both dense."""
     order = list(range(input.ndim))
     a, b = wrap(dim0, input.ndim), wrap(dim1, input.ndim)
     order[a], order[b] = order[b], order[a]
@@ -236,7 +236,7 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
 
 
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
-    """The dimensions in another order; sparse ones stay before dense ones."""
+    """Reorder the dimensions; sparse dimensions must stay before dense ones."""
     given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order, n = [d % input.ndim for d in given], input.sparse_dim()
     if sorted(order) != list(range(input.ndim)) or sorted(order[:n]) != list(range(n)):
@@ -248,7 +248,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
 
 
 def t(input: SparseTensor) -> SparseTensor:
-    """The transpose of a matrix; a vector as it is."""
+    """The transpose of a matrix; a vector unchanged."""
     if input.ndim > 2:
         raise RuntimeError(explain(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is {input.ndim}D",
                                    "x.transpose(0, 1)"))
@@ -303,7 +303,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 
 @offers(shape.cat)
 def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
-    """One after another along a sparse dimension; `stacked`: at the same places, one on the other."""
+    """Concatenate along a sparse dimension. `stacked`: keep all at the same indices, so that they add up."""
     first = tensors[0]
     d = wrap(dim, first.ndim)
     check_alike(tensors, d)
@@ -318,7 +318,7 @@ def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor
 
 
 def check_alike(tensors: list[Any], d: int) -> None:
-    """RuntimeError unless all are sparse, of one size but for dimension d, which is counted by indices."""
+    """RuntimeError unless all tensors are sparse, with equal sizes except in the sparse dimension d."""
     for i, one in enumerate(tensors):
         if not one.is_sparse:
             raise RuntimeError(explain(f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
@@ -334,7 +334,7 @@ def check_alike(tensors: list[Any], d: int) -> None:
 
 @offers(shape.stack)
 def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
-    """Beside each other along a new sparse dimension."""
+    """Stack along a new sparse dimension."""
     return cat([one.unsqueeze(dim) if one.is_sparse else one for one in tensors], wrap_new(dim, tensors[0].ndim))
 
 
@@ -362,7 +362,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
 
 @offers(matmul.linear)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input weight^T + bias, one of the two a sparse matrix."""
+    """input weight^T + bias, where input or weight is a sparse matrix."""
     made_of = OPS["matmul"](input, weight.t())  # type: ignore[attr-defined]
     return made_of if bias is None else made_of + bias
 
@@ -376,12 +376,12 @@ def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False
 
 @offers(lengths.vector_norm)
 def length(input: SparseTensor, p: float, axes: tuple | None, keepdim: bool = False) -> Tensor:
-    """What `torch.norm` asks for."""
+    """The vector norm that `torch.norm` calls."""
     return norm(input, p, axes, keepdim)
 
 
 def attach() -> None:
-    """Make them the methods and operators of sparse tensors."""
+    """Attach these functions as methods and operators of sparse tensors."""
     for name, f in {"add": add, "sub": sub, "mul": mul, "div": div, "pow": power, "sum": summed, "transpose": transpose,
                     "permute": permute, "t": t, "select": select, "index_select": index_select, "unsqueeze": unsqueeze,
                     "norm": norm, "any": any_, "floor_divide": floor_divide, "__floordiv__": floor_divide,

@@ -1,4 +1,4 @@
-"""Sparse gradients of tables: the rows that were looked up, and no others."""
+"""Sparse gradients of embedding tables: they contain only the rows that were looked up."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,9 +19,9 @@ lookup: Any = inner(lambda weight, index, /, padding_idx=None: embedding(weight,
 
 
 class Rows:
-    """A gradient (n, columns) on its way to a leaf: `values` (k, columns) stand in the rows `at` (k,), and add up.
+    """A gradient of shape (n, columns), in backward: row at[i] += values[i], for `values` (k, columns) and `at` (k,).
 
-    The engine's sums take it for an array; beside a dense gradient it becomes one.
+    The engine adds `Rows` like arrays; the sum with a dense gradient is a dense array.
     """
 
     __slots__ = ("at", "shape", "values")
@@ -47,7 +47,7 @@ class Rows:
 
 
 def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
-    """The rows of g, and where they came from; without those of the padding row."""
+    """The rows of g with their indices in the table, without the padding row."""
     at, values = index.reshape(-1).astype(np.int64), g.reshape(index.size, g.shape[-1])
     if padding_idx is not None:
         at, values = at[at != padding_idx], values[at != padding_idx]
@@ -55,7 +55,7 @@ def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None
 
 
 class AccumulateRows(AccumulateGrad):
-    """The node of a leaf in which rows are looked up: its gradient is sparse, until a dense one comes too."""
+    """The node of a table with sparse gradients: `.grad` is sparse, until a dense gradient is added."""
 
     __slots__ = ()
 
@@ -85,13 +85,13 @@ class AccumulateRows(AccumulateGrad):
 
 
 def dense(leaf: Tensor) -> None:
-    """A sparse `.grad` becomes dense."""
+    """Convert a sparse `.grad` of the leaf to a dense one."""
     if leaf._grad is not None and leaf._grad.is_sparse:
         leaf._grad = leaf._grad.to_dense()  # type: ignore[attr-defined]
 
 
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
-    """The rows of a leaf, whose gradient will be sparse; dense with `create_graph`, in compiled steps and under vmap."""
+    """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when compiled, and in vmap."""
     if mode().batch is not None:
         return positions.embedding(weight, index, padding_idx)
     if type(weight.node) is AccumulateGrad:

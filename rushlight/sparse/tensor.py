@@ -1,8 +1,8 @@
-"""Sparse tensors: the places and values of the elements that are not zero (COO, as torch's `sparse_coo`).
+"""Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the nonzero elements.
 
-A sparse tensor is two dense ones, and its gradients are those of the values: whatever is done to it is done to them by
-the ops of the library, so that nothing here has a derivative of its own. It has no array; an op that is given one gets
-`NotForSparse`, and asks it for the function that does the like for sparse tensors.
+A sparse tensor consists of two dense tensors, indices and values. All its functions are composed of ops on the values, so
+its gradients are those of the values, and no derivative is defined here. A sparse tensor has no `array`: an op that reads
+it gets `NotForSparse`, whose `instead` runs the function for sparse operands.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPS: dict[str, Callable] = {}                     # name of a dense op -> the fu
 
 
 def offers(*dense: Callable) -> Callable[[F], F]:
-    """Decorator: the function does what these dense functions do, for operands of which one or more are sparse."""
+    """A decorator: registers a function in place of these dense functions if an operand is sparse."""
     def offer(function: F) -> F:
         OPS.update({op.__name__: function for op in dense})
         return function
@@ -30,7 +30,7 @@ def offers(*dense: Callable) -> Callable[[F], F]:
 
 
 class NotForSparse(NoArray):
-    """The array that a sparse tensor does not have."""
+    """Raised when an op reads `.array` of a sparse tensor; `instead` runs the sparse version of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
@@ -40,10 +40,10 @@ class NotForSparse(NoArray):
 
 
 class SparseTensor(Tensor):
-    """`indices` (sparse_dim, nnz) say where the `values` (nnz, *dense dimensions) stand in a tensor of zeros.
+    """A tensor of zeros, except for `values` (nnz, *dense dimensions) at `indices` (sparse_dim, nnz).
 
-    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values at one place add up: `coalesce` does it. Its `requires_grad`,
-    `grad` and graph are those of the values.
+    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values with equal indices are summed by `coalesce`. `requires_grad`,
+    `grad` and the graph are those of the values.
 
     >>> rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     tensor(indices=tensor([[0, 1],
@@ -90,19 +90,19 @@ class SparseTensor(Tensor):
         return self._of.is_complex()
 
     def sparse_dim(self) -> int:
-        """How many dimensions the indices count."""
+        """The number of sparse dimensions, which have indices."""
         return self._at.shape[0]
 
     def dense_dim(self) -> int:
-        """How many dimensions each value has."""
+        """The number of dense dimensions: the dimensions of each value."""
         return self._of.ndim - 1
 
     def _nnz(self) -> int:
-        """How many values are stored."""
+        """The number of stored values."""
         return self._at.shape[1]
 
     def is_coalesced(self) -> bool:
-        """Whether each place is known to be stored once, and in order."""
+        """Whether the indices are known to be unique and sorted."""
         return self._sorted
 
     def _indices(self) -> Tensor:
@@ -114,11 +114,11 @@ class SparseTensor(Tensor):
         return self._of.detach()  # type: ignore[attr-defined]
 
     def indices(self) -> Tensor:
-        """(sparse_dim, nnz) int64: the places, each once and in order. RuntimeError if it is not coalesced."""
+        """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is not coalesced."""
         return self._once("indices")._at
 
     def values(self) -> Tensor:
-        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if it is not coalesced."""
+        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if the tensor is not coalesced."""
         return self._once("values")._of
 
     def _once(self, what: str) -> SparseTensor:
@@ -166,7 +166,7 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient of each element that is stored: where several values add up to one it is the same for all."""
+        """The gradient of each stored value; values that are summed into one element have the same gradient."""
         g = self._of.grad
         if g is None or self._sorted:
             return None if g is None else self.holding(g)
@@ -189,11 +189,11 @@ class SparseTensor(Tensor):
     # -- the same places, other values ---------------------------------------------------------------------------------
 
     def holding(self, values: Tensor) -> SparseTensor:
-        """These values at the same places."""
+        """A sparse tensor with the same indices and other values."""
         return made(self._at, values, (*self._size[:self.sparse_dim()], *values.shape[1:]), self._sorted)
 
     def coalesce(self) -> SparseTensor:
-        """Each place once and in order, with the sum of its values; itself if it is so already."""
+        """The tensor with unique, sorted indices and summed values; the tensor itself if it is coalesced."""
         if self._sorted:
             return self
         at, where = unique_places(self._at.array, tuple(self._size[:self.sparse_dim()]))
@@ -203,7 +203,7 @@ class SparseTensor(Tensor):
         return made(from_array(at), total.index_add(0, from_array(where), self._of), self._size, True)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """All elements, zeros too."""
+        """The dense tensor."""
         values = self._of if dtype is None else self._of.to(dtype)  # type: ignore[attr-defined]
         zeros = new_zeros(tuple(self._size), values)
         if self.sparse_dim() == 0:
@@ -227,33 +227,33 @@ class SparseTensor(Tensor):
         return self.holding(self._of.to(*args, **kwargs))  # type: ignore[attr-defined]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """torch's name of its type, or with a dtype its values in that."""
+        """The name of the tensor's type in torch; with `dtype`, the tensor converted to that dtype."""
         if dtype is None:
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
         return self.holding(self._of.type(dtype))  # type: ignore[attr-defined]
 
     def copy_(self, other: Tensor, non_blocking: bool = False) -> SparseTensor:
-        """Become the other's places and values, in the own dtype."""
+        """Take over the indices and values of another tensor, converted to this tensor's dtype."""
         if not other.is_sparse or other.shape != self.shape:
             raise RuntimeError(explain("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                                        f"{self.type()} and src type = {other.type()}"))  # type: ignore[attr-defined]
         return self.become(other.to(self.dtype).clone())  # type: ignore[attr-defined, arg-type]
 
     def become(self, other: SparseTensor) -> SparseTensor:
-        """Take over places and values of a tensor of the same size."""
+        """Take over the indices and values of a tensor of the same size."""
         self._at, self._of, self._sorted = other._at, other._of, other._sorted
         return self
 
     def zero_(self) -> SparseTensor:
-        """Nothing is stored any more."""
+        """Remove all stored elements. Returns the tensor."""
         return self.become(self.emptied())
 
     def emptied(self, dtype: Any = None) -> SparseTensor:
-        """One of the same size in which nothing is stored, outside the graph."""
+        """An empty sparse tensor of the same size, outside the graph."""
         return made(self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted)  # type: ignore
 
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
-        """Take the size of another, whatever it stores. RuntimeError unless nothing is stored, or the size is the same."""
+        """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes are equal."""
         if self._nnz() and self._size != the_template.shape:
             raise RuntimeError(explain(f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
                                        "x.zero_() first, or make it anew by torch.sparse_coo_tensor"))
@@ -297,7 +297,7 @@ class SparseTensor(Tensor):
 
 
 def holder(name: str) -> Callable:
-    """A method that does to the values what the tensors' own does."""
+    """A method that applies the dense method `name` to the values."""
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         return self.holding(getattr(self._of, name)(*args, **kwargs))
     call.__name__, call.__doc__ = name, f"`{name}` of the values, at the same places."
@@ -310,7 +310,7 @@ for _name in ("float", "double", "half", "bfloat16", "long", "int", "short", "ch
 
 
 def made(at: Tensor, values: Tensor, size: Any, is_coalesced: bool = False) -> SparseTensor:
-    """A sparse tensor of parts that fit."""
+    """A sparse tensor of these parts, without checks."""
     t = new(SparseTensor)
     t.node, t._grad, t.viewing, t.writes = None, None, None, None
     t._at, t._of, t._size, t._sorted = at, values, Size(size), is_coalesced
@@ -318,7 +318,7 @@ def made(at: Tensor, values: Tensor, size: Any, is_coalesced: bool = False) -> S
 
 
 def rebuilt(at: Tensor, values: Tensor, size: tuple, is_coalesced: bool) -> SparseTensor:
-    """What pickle calls."""
+    """The sparse tensor from pickled parts. Called by pickle."""
     return made(at, values, size, is_coalesced)
 
 
@@ -327,7 +327,7 @@ def new_zeros(shape: tuple, like: Tensor) -> Any:
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
-    """The places in order, each once, and for each stored value the number of its place; None if they are so already."""
+    """(unique, sorted indices; for each stored value its position among them, or None if they were unique and sorted)."""
     if at.shape[1] == 0 or at.shape[0] == 0:
         return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
     flat = np.ravel_multi_index(tuple(at), size)

@@ -19,15 +19,18 @@ from rushlight.tensor import Tensor
 from rushlight.viz.graph import Params, check_recorded
 from rushlight.viz.numbers import rounded
 from rushlight.viz.steps import forward_values
-from rushlight.viz.symbols import LARGEST, Symbols, names_of, product, size, total, users_tensors
+from rushlight.viz.symbols import MAX_SYMBOLS, Symbols, names_of, product, size, total, users_tensors
 
-MOST = 64  # paths listed one by one
+MAX_PATHS = 64  # paths listed one by one
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One step of a path: d `result` / d `operand`. `formula` in the names of the steps, `full` in leaves (numbers where
-    they are constant, None where it is no plain formula, as of a matrix product); `value` of an elementwise op."""
+    """A factor of a path: d `result` / d `operand`.
+
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it is no plain formula, as
+    for a matrix product. `value`: for an elementwise op.
+    """
 
     result: str
     operand: str
@@ -43,13 +46,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class Path:
-    """One way from the output to `wrt`: its factors, and what it alone gives."""
+    """A path from the output to `wrt`: its factors, and its contribution to the derivative."""
 
     factors: tuple[Factor, ...]
     share: np.ndarray
 
     def formula(self, full: bool = True) -> Any:
-        """The product of the factors, in leaves or in the names of the steps; None where one is no plain formula."""
+        """The product of the factors, in leaves or in the names of the steps; None if a factor is no plain formula."""
         parts = [f.full if full else f.formula for f in self.factors]
         return None if any(f.full is None for f in self.factors) else product(parts)
 
@@ -73,12 +76,12 @@ class Explanation:
         self.formula = self.summed(full=True)
 
     def summed(self, full: bool) -> Any:
-        """The sum over paths; in the names of the steps where leaves alone make it too large."""
+        """The sum over paths, in leaves; in the names of the steps if that is too large."""
         terms = [path.formula(full) for path in self.paths]
         if not terms or any(term is None for term in terms):
             return None
         whole = total(terms)
-        return self.summed(full=False) if full and size(whole) > 4 * LARGEST else whole
+        return self.summed(full=False) if full and size(whole) > 4 * MAX_SYMBOLS else whole
 
     @property
     def latex(self) -> str:
@@ -110,7 +113,7 @@ class Explanation:
 
     def path_lines(self) -> Iterator[str]:
         if not self.paths:
-            yield f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list (at most {MOST})."
+            yield f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list (at most {MAX_PATHS})."
             return
         ways = "One path leads" if self.count == 1 else f"{self.count} paths lead"
         yield f"{ways} from {self.output} to {self.wrt}. Along a path the factors are multiplied" + \
@@ -182,7 +185,7 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
 
 
 class Chain:
-    """The nodes between output and `wrt`, on the way to an explanation."""
+    """The nodes between output and `wrt`, from which an explanation is made."""
 
     def __init__(self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str],
                  called: dict[int, str]):
@@ -203,7 +206,7 @@ class Chain:
             for slot in self.slots(node):
                 self.factors[node, slot] = self.factor(node, slot)
         count = self.count()
-        paths = [self.path(way) for way in self.ways()] if count <= MOST else []
+        paths = [self.path(way) for way in self.ways()] if count <= MAX_PATHS else []
         return Explanation(s.names[top], s.names[end], steps, [*self.factors.values()], paths, count, value, s.held())
 
     def slots(self, node: Node) -> list[int]:
@@ -215,7 +218,7 @@ class Chain:
         s, edge = self.symbols, node.edges[slot]
         local = s.local(node, slot, {}, Formula("name", s.names[node]))
         full = s.local(node, slot, s.full, s.full[node]) if edge.shape == node.shape else None
-        full = s.local(node, slot, {}, s.name(node)) if full is not None and size(full) > 2 * LARGEST else full
+        full = s.local(node, slot, {}, s.name(node)) if full is not None and size(full) > 2 * MAX_SYMBOLS else full
         value = None
         if local is not None and edge.shape == node.shape:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
@@ -226,7 +229,7 @@ class Chain:
         return self.output.array.dtype if value is None else value.dtype
 
     def count(self) -> int:
-        """How many paths lead from the output to `wrt`: exact, however many."""
+        """The exact number of paths from the output to `wrt`."""
         ways: dict[Node, int] = {}
         wanted = set(self.between)
         for node in reversed(self.between):
@@ -244,7 +247,7 @@ class Chain:
             stack += [(node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))]
 
     def path(self, way: list[tuple[Node, int]]) -> Path:
-        """The gradient sent along one path alone."""
+        """The path with the gradient that it contributes."""
         g: Any = np.ones_like(self.output.array)
         for node, slot in way:
             g = node.arrays(g)[slot]
@@ -264,7 +267,7 @@ def table(rows: list[list[str]]) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """Numbers for a line: all of up to 8, else the shape with the smallest, the mean and the largest."""
+    """Up to 8 numbers as text; for more numbers the shape with minimum, mean and maximum."""
     if value is None:
         return "(not kept)"
     value = np.asarray(value)

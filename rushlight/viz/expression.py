@@ -13,7 +13,7 @@ from rushlight.creation import full
 from rushlight.dtypes import float64
 from rushlight.tensor import Tensor
 
-LONGEST, DEEPEST = 500, 200  # letters, and levels of brackets and operators
+MAX_LETTERS, MAX_DEPTH = 500, 200  # of a formula; depth: nesting of brackets and operators
 OPERATORS: dict[type, Callable] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow, ast.Mod: mod, ast.FloorDiv: floordiv,
     ast.UAdd: pos, ast.USub: neg,
@@ -37,8 +37,8 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
     >>> read("x**3 + x")(rushlight.tensor([2.]))
     tensor([10.], dtype=torch.float64)
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"the formula has {len(text)} letters; at most {LONGEST} are read")
+    if len(text) > MAX_LETTERS:
+        raise ValueError(f"the formula has {len(text)} letters; at most {MAX_LETTERS} are read")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         made = meant(tree, text.strip(), 0)
@@ -49,14 +49,14 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         x = x.to(float64)  # type: ignore[attr-defined]
-        return made(x) + 0 * x  # a constant has x's shape too
+        return made(x) + 0 * x  # gives a constant x's shape
 
     return function
 
 
 def meant(node: ast.expr, text: str, depth: int) -> Callable[[Tensor], Any]:
-    """What a part of the formula computes from x."""
-    if depth > DEEPEST:
+    """The function of x for a part of the formula."""
+    if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
         return constant(node.value)

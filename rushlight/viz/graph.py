@@ -1,4 +1,4 @@
-"""The graph that backward will walk, as plain data: boxes and the boxes their gradients go to."""
+"""The backward graph as plain data: boxes, and for each box the boxes that get its gradients."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rushlight.viz.steps import forward_values
 
 Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None
 
-SMALL = 4  # an array of so many numbers is shown whole
+MAX_SHOWN = 4  # arrays of up to this many numbers are shown in full
 
 
 @dataclass
 class Box:
     """A node of a drawn graph: an op, the op that made the output, or a leaf.
 
-    `notes` are further lines: its result, as far as that is known, and its gradient: the numbers, or if they are many the
-    smallest, the largest and the mean.
+    `notes`: further lines with the box's result, if it is known, and its gradient: all numbers of a small array, minimum,
+    maximum and mean of a large one.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.viz.graph(x * x).boxes[0].name
@@ -34,11 +34,11 @@ class Box:
     shape: tuple[int, ...] | None
     notes: list[str] = field(default_factory=list)
     made_at: str = ""
-    seq: int = 0  # when it was made; of a leaf 0
+    seq: int = 0  # the tick at which the node was made; 0 for a leaf
 
     @property
     def numel(self) -> int:
-        """How many numbers it has."""
+        """The number of elements."""
         return prod(self.shape or ())
 
     @property
@@ -85,7 +85,7 @@ def graph(output: Any, params: Params = None) -> Graph:
 
 
 def check_recorded(output: Any) -> None:
-    """ValueError where nothing was recorded for a tensor, TypeError for what is none."""
+    """ValueError for a tensor without a graph, TypeError for a value that is no tensor."""
     if not hasattr(output, "grad_fn"):
         raise TypeError(f"viz: a graph is that of a tensor, not of {type(output).__name__}; "
                         "cure: pass a result computed from a tensor with requires_grad=True, such as the loss")
@@ -97,7 +97,7 @@ def check_recorded(output: Any) -> None:
 
 
 def pairs(params: Params) -> Iterable[tuple[str, Any]]:
-    """(name, tensor) for each leaf that has a name."""
+    """(name, tensor) for each named leaf."""
     if params is None:
         return ()
     if hasattr(params, "named_parameters"):
@@ -120,8 +120,8 @@ def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:
 
 
 def told(word: str, array: np.ndarray) -> str:
-    """One line: the numbers of a small array, four digits each; of a larger one the smallest, the largest and the mean."""
-    if array.size <= SMALL:
+    """A line: the numbers of a small array with four digits; minimum, maximum and mean of a larger one."""
+    if array.size <= MAX_SHOWN:
         return f"{word} {rounded(array.tolist())}"
     wide = array.astype(complex if array.dtype.kind == "c" else float)
     mean = f"mean {rounded(wide.mean().item())}"

@@ -1,4 +1,4 @@
-"""Places for the boxes of a graph, in layers from the output down, after Sugiyama, Tagawa and Toda (1981).
+"""Layered layout of a graph, from the output down, after Sugiyama, Tagawa and Toda (1981).
 
 Four steps: a layer for each box (its longest way from the output); points where long edges pass through the
 layers between; an order in each layer with few crossings; then x, as near to the neighbours' as order allows.
@@ -69,8 +69,10 @@ def depths(inputs: list[list[int]]) -> list[int]:
 
 
 def limit(lengths: list[int]) -> int:
-    """The longest edge that goes through points of its own: there are at most `POINTS` of them. Longer ones go straight
-    and have no say in the order, or 3,000 uses of one leaf would make millions of points."""
+    """The length of the longest edge that gets points in the layers between, so that there are at most `POINTS` points.
+
+    Longer edges are drawn straight and do not influence the order: 3,000 uses of one leaf would make millions of points.
+    """
     room = POINTS
     for length in sorted(lengths):
         room -= length - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight.viz.graph import Box, Graph
 
-MOST = 40  # boxes that can be read at a glance
+MAX_BOXES = 40  # boxes that can be read at a glance
 
 
 def collapsed(found: Graph, depth: int | None = None) -> Graph:
@@ -20,7 +20,7 @@ def collapsed(found: Graph, depth: int | None = None) -> Graph:
     deepest = max((len(home) for home in homes), default=0)
     for level in range(deepest, 0, -1):
         small = folded(found, homes, level)
-        if len(small.boxes) <= MOST:
+        if len(small.boxes) <= MAX_BOXES:
             return small
     return folded(found, homes, 1)
 
@@ -52,7 +52,7 @@ def own_module(found: Graph, i: int) -> tuple[str, ...] | None:
 
 
 def common(names: set[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all names begin with."""
+    """The common prefix of all names."""
     first, *others = sorted(names)
     size = len(first)
     for other in others:
@@ -61,7 +61,7 @@ def common(names: set[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def downward(inputs: list[list[int]]) -> list[int]:
-    """All boxes, each before those it sends gradients to; boxes on a circle are left out."""
+    """All boxes in topological order, each before the boxes that get its gradients; without boxes on a cycle."""
     waiting = [0] * len(inputs)
     for targets in inputs:
         for j in targets:
@@ -76,7 +76,7 @@ def downward(inputs: list[list[int]]) -> list[int]:
 
 
 def folded(found: Graph, homes: list[tuple[str, ...]], depth: int) -> Graph:
-    """One box for each module whose name is at most `depth` parts, except those that would make a circle."""
+    """The graph with one box for each module whose name has at most `depth` parts, except modules that make a cycle."""
     groups = {i: ".".join(home[:depth]) for i, home in enumerate(homes) if home}
     groups.pop(0, None)  # the output stays
     while True:
@@ -90,7 +90,7 @@ def folded(found: Graph, homes: list[tuple[str, ...]], depth: int) -> Graph:
 
 
 def entered_twice(found: Graph, members: list[int]) -> bool:
-    """Whether a way leads out of these boxes and back into them."""
+    """Whether a path leads out of these boxes and back into them."""
     inside = set(members)
     todo = [j for i in members for j in found.inputs[i] if j not in inside]
     seen = set(todo)
@@ -119,7 +119,7 @@ def contracted(found: Graph, groups: dict[int, str]) -> tuple[Graph, list[list[i
 
 
 def module_box(found: Graph, name: str, members: list[int]) -> Box:
-    """A module: how many ops it holds, and how many numbers its parameters have."""
+    """The box of a module, with the number of its ops and of its parameters' elements."""
     ops = [found.boxes[i] for i in members if found.boxes[i].kind != "leaf"]
     count = sum(found.boxes[i].numel for i in members if found.boxes[i].kind == "leaf")
     notes = [f"{len(ops)} op{'s' if len(ops) != 1 else ''}, {count:,} parameters"]

@@ -1,4 +1,4 @@
-"""Numbers for people: all of a small array, a summary and a small picture of a large one."""
+"""Previews of arrays: all numbers of a small array, a summary and a small picture of a large one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-WHOLE = 16  # an array of so many numbers is shown whole
+WHOLE = 16  # arrays of up to this many numbers are shown in full
 ROWS, COLUMNS = 6, 16  # cells of the picture of a larger one
 LEVELS = 26  # shades of one sign
 
 
 def describe(array: Any) -> dict[str, Any]:
-    """An array as JSON: its shape, and its `values` exactly; or `min`, `mean`, `max` and `cells` if it is large."""
+    """An array as JSON: its shape and exact `values`; for a large array `min`, `mean`, `max` and `cells`."""
     array = np.asarray(array)
     shape = list(array.shape)
     if array.size <= WHOLE:
@@ -26,7 +26,7 @@ def describe(array: Any) -> dict[str, Any]:
 
 
 def exact(value: Any) -> Any:
-    """A NumPy number as the shortest JSON number that reads back as it; nan, inf and complex numbers as text."""
+    """A NumPy number as the shortest JSON number that round-trips; nan, inf and complex numbers as text."""
     if isinstance(value, (np.bool_, np.integer)):
         return value.item()
     if isinstance(value, np.complexfloating) or not np.isfinite(value):
@@ -49,7 +49,7 @@ def picture(array: np.ndarray) -> dict[str, Any]:
 
 
 def cuts(size: int, most: int) -> list[int]:
-    """Where blocks begin that cut `size` into at most `most` parts of nearly one length."""
+    """The boundaries that divide `size` into at most `most` parts of nearly equal length."""
     parts = min(size, most)
     return [size * i // parts for i in range(parts)]
 

@@ -27,7 +27,7 @@ from rushlight.viz.svg import MARGIN, curve, ports
 
 HERE = Path(__file__).parent
 LETTER, HEIGHT, WIDEST = 6.65, 56.0, 260.0  # of a box: width of a letter, three lines, at most
-LARGEST = 5000  # nodes
+MAX_NODES = 5000
 AROUND = 2  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers of the steps are "
@@ -89,8 +89,8 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
     """What the page's program reads: nodes, edges, steps, and the tables they point into."""
     assert output.node is not None
     order = reachable([output.node])
-    if len(order) > LARGEST:
-        raise ValueError(f"viz.html: a graph of {len(order)} nodes is too large for a page (at most {LARGEST}); "
+    if len(order) > MAX_NODES:
+        raise ValueError(f"viz.html: a graph of {len(order)} nodes is too large for a page (at most {MAX_NODES}); "
                          "show fewer steps or layers")  # fmt: skip
     freed = any(node.saved is None for node in order if not node.leaf)
     done = [Step(node, None) for node in order] if freed else record(output, gradient)

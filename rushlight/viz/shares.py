@@ -70,7 +70,7 @@ class Contributions:
 
 
 def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None) -> Contributions:
-    """Which ways gave which share of d of / d w: a part for each use of `w` on the way to `of`.
+    """The parts of d of / d w: one part for each use of `w` on a path to `of`.
 
     w.grad = sum of parts: a residual branch and the main one, the time steps of a recurrent network, the layers that
     share a weight. The parts, added in order, are the gradient to the bit (before hooks on `w` itself). Nothing is

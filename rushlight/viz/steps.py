@@ -1,4 +1,4 @@
-"""Backward, watched: what the engine does at each step, with the numbers, while `.grad` stays as it was."""
+"""The steps of backward with their numbers, without changing `.grad`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from rushlight.tensor import Tensor
 
 @dataclass
 class Arrival:
-    """A gradient that an edge brings: as the rule gave it, summed to its target's shape (`part`), and what the target
-    has received with it."""
+    """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape (`part`), and the
+    target's total so far."""
 
     slot: int  # which edge of the node
     target: Node
     gives: Any
     part: Any
     total: Any
-    first: bool  # nothing had arrived there before
+    first: bool  # whether it is the target's first gradient
 
 
 @dataclass
 class Step:
-    """The engine at one node. `grad`: of a leaf, `.grad` before (None if there is none) and after."""
+    """The engine's step at one node. `grad`: for a leaf, `.grad` before (or None) and after."""
 
     node: Node
     incoming: Any
@@ -58,7 +58,7 @@ def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
 
 @contextmanager
 def keeping_retained(seeds: dict[Node, Any]) -> Iterator[None]:
-    """Put the `.grad` of tensors that asked for `retain_grad` back to what it was."""
+    """Restore the `.grad` of tensors with `retain_grad` at the end."""
     found = [node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained]
     kept = [(t, t._grad) for t in found if t is not None]
     try:
@@ -69,7 +69,7 @@ def keeping_retained(seeds: dict[Node, Any]) -> Iterator[None]:
 
 
 def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
-    """One step; `totals` are the gradients that have arrived, brought up to date."""
+    """The step at `node`; updates `totals`: node -> the sum of the gradients that have arrived."""
     done = Step(node, frozen(g))
     if node.leaf:
         done.grad = accumulated(node, g)
@@ -87,7 +87,7 @@ def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
     """`.grad` of a leaf before and after `g` arrives."""
     leaf = node.tensor()
     g = np.asarray(g)
-    if leaf is not None:                          # a leaf that nobody holds any more has no dtype to bring it to
+    if leaf is not None:          # None: the leaf has been freed
         g = g.astype(leaf.array.dtype)
     before = None if leaf is None or leaf._grad is None else leaf._grad.array.copy()
     return before, (g if before is None else before + g)
@@ -102,8 +102,8 @@ def frozen(g: Any) -> Any:
 
 
 def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
-    """What the tensors of the graph held, as far as that is known: leaves, the output, what nodes have saved for
-    backward, and what follows from these by ops without settings. Values since overwritten are left out."""
+    """The known values of the graph's tensors: leaves, the output, saved tensors, and values computed from these by ops
+    without settings. Values that were overwritten are left out."""
     assert output.node is not None
     order = reachable([output.node])
     known: dict[Node, np.ndarray] = {}
@@ -120,7 +120,7 @@ def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
 
 
 def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
-    """(node, value) for each input, and the output, that this node keeps for its rules."""
+    """(node, value) for each input and output that this node has saved for its rules."""
     op = node.op
     if op is None or not node.saved:
         return
@@ -134,7 +134,7 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
 
 
 def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray]:
-    """The values of the op's inputs by name: kept by the node itself, or known of the nodes that made them."""
+    """{input name: value} of the op's inputs: saved by the node, or known for the nodes that made them."""
     op = node.op
     if op is None or "tensors" in op.inputs:
         return {}
@@ -150,7 +150,7 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op without settings from its inputs, where all are known and nothing was written since."""
+    """The output of an op without settings, computed from its inputs; None if one is unknown or memory was written since."""
     op = node.op
     if op is None or op.settings or "outputs" in op.options or clock.last_write > node.seq:
         return None

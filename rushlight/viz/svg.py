@@ -16,14 +16,14 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-LARGEST, QUICK = 5000, 400  # boxes of a picture at most, and of one that Graphviz draws in a second or two
+MAX_BOXES, MAX_GRAPHVIZ_BOXES = 5000, 400  # of a picture; of a picture that Graphviz draws in about a second
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
 
 
 class Svg(str):
-    """SVG text that a notebook shows as a picture; of a graph with its modules folded, all of it can be unfolded."""
+    """SVG text that a notebook shows as a picture, with folded modules that can be unfolded."""
 
     whole: str = ""
 
@@ -59,13 +59,13 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
     if engine not in (None, "dot", "own"):
         raise ValueError(f'viz.svg: engine must be "dot", "own" or None, not {engine!r}')
     found = checked(grouped(every, collapse))
-    program = None if engine == "own" or (engine is None and len(found.boxes) > QUICK) else shutil.which("dot")
+    program = None if engine == "own" or (engine is None and len(found.boxes) > MAX_GRAPHVIZ_BOXES) else shutil.which("dot")
     if engine == "dot" and program is None:
         raise RuntimeError(
             'viz.svg: Graphviz\'s program `dot` is not on the PATH; install Graphviz or use engine="own"'
         )
     made = Svg(draw_with(program, found) if program else draw(found))
-    if len(found.boxes) < len(every.boxes) <= LARGEST // 10:
+    if len(found.boxes) < len(every.boxes) <= MAX_BOXES // 10:
         made.whole = draw(every)
     return made
 
@@ -88,7 +88,7 @@ def png(output: Any, path: str | os.PathLike[str], params: Params = None, *, col
 
 def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None) -> None:
     found = checked(grouped(every, collapse))
-    program = shutil.which("dot") if len(found.boxes) <= QUICK else None
+    program = shutil.which("dot") if len(found.boxes) <= MAX_GRAPHVIZ_BOXES else None
     if program is None:
         paint(found, path)
     else:
@@ -99,10 +99,10 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
 
 
 def checked(found: Graph) -> Graph:
-    """The graph, if it is not too large."""
-    if len(found.boxes) > LARGEST:
+    """The graph. ValueError if it has more than MAX_BOXES boxes."""
+    if len(found.boxes) > MAX_BOXES:
         raise ValueError(
-            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most {LARGEST}); "
+            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most {MAX_BOXES}); "
             "draw fewer steps or layers, or use viz.print_graph"
         )
     return found
@@ -172,7 +172,7 @@ def draw(found: Graph) -> str:
 
 
 def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, float]]:
-    """x where each edge leaves and enters: spread over the box's side, in the order of where they lead."""
+    """(x where each edge leaves, x where it enters): spread over the box's side, in the order of their other ends."""
     starts, ends = [0.0] * len(routes), [0.0] * len(routes)
     for side, own, near in ((starts, 0, 1), (ends, -1, -2)):
         groups: dict[int, list[int]] = {}
@@ -187,7 +187,7 @@ def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, flo
 
 
 def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
-    """The path of one edge: from the lower side of its first box to the upper side of its last, upright at its points."""
+    """The curve of an edge, from the bottom of its first box to the top of its last, vertical at each of its points."""
     first, last = points[way[0]], points[way[-1]]
     stops = [(start, first.y + first.height / 2)]
     stops += [(points[i].x, points[i].y) for i in way[1:-1]]

@@ -1,4 +1,4 @@
-"""Names for the tensors of a graph, and the formulas of what the graph computes in these names."""
+"""Names for the tensors of a graph, and formulas of the graph's results in these names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rushlight.ops.worlds import ARRAYS, ruled_inputs
 from rushlight.tensor import Tensor
 from rushlight.viz.graph import Params, pairs
 
-LARGEST = 200  # symbols and operators of a formula; what would be larger gets a name of its own
-LETTERS = "abchkpqrstuvw"  # of results that have no name; d, e, f, g, i have meanings
+MAX_SYMBOLS = 200  # symbols and operators in a formula; a larger subexpression gets a name of its own
+LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other meanings
 
 
 class Symbols:
-    """`order`: the nodes, newest first; `values`: of those whose result is known. `known`: {name: value} of what the
-    formulas name."""
+    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name: value} of
+    the names in formulas."""
 
     def __init__(self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], called: dict[int, str]):
         self.values, self.names, self.called = values, names, called
@@ -35,7 +35,7 @@ class Symbols:
             if node not in names:
                 names[node] = f"leaf{len(names)}" if node.leaf else next(self.fresh)
         self.full: dict[Node, Formula] = {}
-        self.vague: set[Node] = set()  # whose formula names a result that is not known
+        self.vague: set[Node] = set()  # nodes whose formula contains an unknown result
         for node in reversed(order):  # oldest first: no recursion through the graph
             self.full[node] = self.in_leaves(node)
 
@@ -45,10 +45,10 @@ class Symbols:
         return Formula("name", self.names[node])
 
     def in_leaves(self, node: Node) -> Formula:
-        """What the node computes, in leaves; its name where that is too large or has a constant that was not kept."""
+        """The node's result as a formula of leaves; its name if that is too large or contains an unknown constant."""
         made = None if node.leaf else self.forward(node, self.full)
         vague = any(edge in self.vague for edge in node.edges)
-        if isinstance(made, Formula) and size(made) <= LARGEST and not (vague and node in self.values):
+        if isinstance(made, Formula) and size(made) <= MAX_SYMBOLS and not (vague and node in self.values):
             self.vague.update((node,) if vague else ())
             return made
         if node not in self.values:
@@ -56,7 +56,7 @@ class Symbols:
         return self.name(node)
 
     def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
-        """The op as a formula of its inputs; None where a setting or an input is not known or it is no formula."""
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is no formula."""
         op = node.op
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
@@ -64,7 +64,7 @@ class Symbols:
         return self.applied(op.forward, given) if all(given.get(n) is not None for n in op.inputs + op.settings) else None
 
     def step(self, node: Node) -> str:
-        """The op as text, in the names of its inputs; a constant that was not kept is a question mark."""
+        """The op as text, in the names of its inputs; "?" for an unknown constant."""
         made = self.forward(node, {})
         if made is not None:
             return str(made)
@@ -75,7 +75,7 @@ class Symbols:
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot`, of an elementwise op: its rule with g = 1. None where it is no formula."""
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is no formula."""
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None
@@ -98,11 +98,11 @@ class Symbols:
             return None
 
     def held(self) -> dict[str, Any]:
-        """What the names hold, as far as that is known."""
+        """{name: value} of the names with known values."""
         return {**self.known, **{self.names[node]: value for node, value in self.values.items()}}
 
     def truth(self, condition: Formula) -> bool | None:
-        """Whether a comparison of numbers holds here; None where it is one of several, or not known."""
+        """Whether a comparison of numbers is true; None if it compares arrays, or a value is unknown."""
         try:
             answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
         except Exception:  # a name without a value, or one that is no identifier: "0.weight"
@@ -110,7 +110,7 @@ class Symbols:
         return bool(answer) if np.size(answer) == 1 else None
 
     def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
-        """What stands for the parameters of a rule: formulas of inputs, numbers of constants, settings."""
+        """{parameter of a rule: its formula, number or setting}."""
         op = node.op
         saved = dict(zip(op.saves, node.saved or ()))
         found = {name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))}
@@ -124,7 +124,7 @@ class Symbols:
         return found
 
     def constant(self, array: np.ndarray) -> Any:
-        """A number as itself; several get a name."""
+        """A constant of one element as a number; an array gets a name."""
         if array.size == 1:
             return number(array)
         for name, value in self.known.items():
@@ -145,7 +145,7 @@ def letters() -> Iterator[str]:
 
 
 def users_tensors() -> dict[str, Tensor]:
-    """The tensors that the user's variables name."""
+    """{name: tensor} of the user's variables."""
     frame = user_frame(2)
     seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
     return {name: value for name, value in seen.items() if isinstance(value, Tensor) and not name.startswith("_")}
@@ -163,7 +163,7 @@ def names_of(params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor
 
 
 def number(array: np.ndarray) -> Any:
-    """One element as the shortest Python number that it is."""
+    """An array of one element as the shortest Python number that equals it."""
     value = array.reshape(-1)[0]
     if isinstance(value, np.bool_) or np.issubdtype(array.dtype, np.complexfloating):
         return value.item()
@@ -172,8 +172,8 @@ def number(array: np.ndarray) -> Any:
 
 
 def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
-    """The number that was added or subtracted, which no rule needs and so no node keeps: the shortest decimal that
-    gives this very result. None where input or result are not known."""
+    """The constant of an addition or subtraction, which no node saves: the shortest decimal that gives the known result.
+    None if input or result are unknown."""
     op, known = node.op, [values.get(edge) if edge is not None else None for edge in node.edges]
     out, other = values.get(node), next((k for k in known if k is not None), None)
     if op not in (add.op, sub.op) or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
@@ -202,7 +202,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
-    """The same without factors 1, terms 0, and choices: of two branches the one that is taken here."""
+    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that is taken."""
     if isinstance(value, (tuple, list)):
         return type(value)([simple(part, truth) for part in value])
     if not isinstance(value, Formula):
@@ -233,7 +233,7 @@ def negated(value: Any) -> Any:
 
 
 def same(value: Any, what: int) -> bool:
-    """Whether it is this number (and neither a formula nor a bool)."""
+    """Whether `value` is the number `what`, and neither a formula nor a bool."""
     return not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
 
 
@@ -250,7 +250,7 @@ def minus(a: Any, b: Any) -> Any:
 
 
 def times(a: Any, b: Any) -> Any:
-    """A product: a number in front, and a minus before it all."""
+    """The product a b, with a number first, and a minus in front."""
     a, b = (int(v) if isinstance(v, bool) else v for v in (a, b))
     if same(a, 0) or same(b, 0):
         return 0
@@ -276,7 +276,7 @@ def power(a: Any, b: Any) -> Any:
 
 
 def both(a: Any, b: Any) -> Any:
-    """`a & b` where one of them is known."""
+    """`a & b`, simplified if an operand is a bool."""
     if isinstance(a, bool) or isinstance(b, bool):
         known, other = (a, b) if isinstance(a, bool) else (b, a)
         return other if known else False
@@ -284,7 +284,7 @@ def both(a: Any, b: Any) -> Any:
 
 
 def either(a: Any, b: Any) -> Any:
-    """`a | b` where one of them is known."""
+    """`a | b`, simplified if an operand is a bool."""
     if isinstance(a, bool) or isinstance(b, bool):
         known, other = (a, b) if isinstance(a, bool) else (b, a)
         return True if known else other

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from rushlight.viz.graph import Box, Graph, Params, graph
-from rushlight.viz.modules import MOST, collapsed, modules_of
+from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
 COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}  # of a box, by its kind
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
@@ -33,7 +33,7 @@ def print_graph(output: Any, params: Params = None, file: IO[str] | None = None)
     for line in lines(graph(output, params)):
         try:
             line.encode(encoding)
-        except UnicodeEncodeError:                # a terminal of few characters
+        except UnicodeEncodeError:  # the terminal's encoding lacks the box characters
             line = line.translate(PLAIN).encode(encoding, "replace").decode(encoding)
         print(line, file=file)
 
@@ -91,7 +91,7 @@ def dot(output: Any, params: Params = None, *, collapse: bool | int | None = Non
 
 def grouped(found: Graph, collapse: bool | int | None) -> Graph:
     """The graph with its modules as one box each, as `collapse` says."""
-    if collapse is False or (collapse is None and len(found.boxes) <= MOST):
+    if collapse is False or (collapse is None and len(found.boxes) <= MAX_BOXES):
         return found
     return collapsed(found, None if collapse in (None, True) else int(collapse))
 

@@ -102,7 +102,7 @@ def batching_rule_has_a_wrong_sign() -> None:
 
 @fault
 def tangent_of_a_write_is_lost() -> None:
-    module("autograd.forward_ad").Level.wrote = module("autograd.grad_mode").Inner.wrote
+    module("autograd.forward_ad").Level.on_write = module("autograd.grad_mode").Inner.on_write
 
 
 @fault
