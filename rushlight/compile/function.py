@@ -331,7 +331,7 @@ class Compiled:
         self.entries.clear()
 
     def parts(self) -> list[Compiled]:
-        """The function or, if it is divided, its pieces: those that may have programs."""
+        """All functions that may have programs: this function, or the pieces of a divided function."""
         return [part for part in self.whole() if part.pieces is None]
 
     def whole(self) -> Iterator[Compiled]:

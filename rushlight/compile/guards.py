@@ -54,7 +54,7 @@ MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each 
 STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)  # reading from these changes their state
 UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)  # kinds whose changes are not noticed
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
-# Code that names one of these may read attributes that it does not name.
+# Names that let code read attributes without naming them.
 ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
             "deepcopy", "replace", "pickle", "eval", "exec"}
 LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds

@@ -63,7 +63,7 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
 
 
 class Outline:
-    """The summary of a traced run: its graph, the plan of its result, and what guards must hold."""
+    """The summary of a traced run: the graph, the plan of the result, and the state that guards compare."""
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no program can do the run."""

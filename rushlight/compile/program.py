@@ -1,4 +1,4 @@
-"""A compiled run: its text, the arrays that it reads, and its side effects (writes, gradients, random numbers)."""
+"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients, random numbers)."""
 from __future__ import annotations
 
 import linecache
