@@ -59,8 +59,7 @@ def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
 
 
 def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """A tensor whose slots __init__ fills. If a user's class has a __new__ of its own, which calls this, they are filled
-    here."""
+    """A new tensor, whose slots __init__ fills; filled here if a user's own __new__ calls this with data."""
     t: Tensor = new(cls)
     if args and cls.__new__ is not unfilled:
         Tensor.__init__(t, *args)

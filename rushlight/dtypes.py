@@ -101,7 +101,7 @@ complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 DTYPES = (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
           float16, bfloat16, float32, float64, complex64, complex128)
 
-# No tensor has one of these dtypes; programs compare with them.
+# Dtypes that no tensor has; they exist for comparisons in programs.
 NAMED_ONLY = (dtype("complex32", "ComplexHalf", COMPLEX, 4), *(
     dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1) for kind in (
         "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")), dtype("qint8", "QInt8", INTEGER, 1),

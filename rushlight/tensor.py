@@ -86,7 +86,7 @@ class Tensor(Methods):
         is_quantized = is_nested = property(
         lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory.")
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
-    is_meta = property(lambda self: self.device.type == "meta", doc="Whether its device is meta: the tensor has no elements.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether this is a meta tensor, without elements.")
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""

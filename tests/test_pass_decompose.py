@@ -3,7 +3,7 @@ import pytest
 from passes import agree, compiled, numbers, ops
 
 import rushlight as torch
-from rushlight.compile.program import AS_IS
+from rushlight.compile.program import RUN_EAGERLY
 from rushlight.nn import functional as F
 
 X, W, B, LONG = numbers(0, (4, 6), (5, 6), (5,), (2, 3, 6))
@@ -71,7 +71,7 @@ def test_what_stays_whole(name, f):
 
 def test_places_that_are_not_there_are_left_to_the_function_which_refuses_them():
     program, _, _ = compiled(lambda index: X.gather(1, index), COLUMN)
-    assert program.run([COLUMN + 3]) is AS_IS
+    assert program.run([COLUMN + 3]) is RUN_EAGERLY
     with pytest.raises(RuntimeError, match="out of bounds"):
         X.gather(1, COLUMN + 3)
 

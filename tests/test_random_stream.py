@@ -150,7 +150,7 @@ def test_normals_made_ahead_are_those_of_the_stream(monkeypatch):
     monkeypatch.setattr(normal, "_LOOP", Loop("normals"))         # which has not paid
 
     def draws(ahead):
-        monkeypatch.setattr(normal, "AHEAD", ahead)
+        monkeypatch.setattr(normal, "MAX_AHEAD", ahead)
         g, rng, made, state = Generator().manual_seed(7), np.random.default_rng(0), [], None
         for k in range(200):
             n = int(rng.choice([3, 16, 30, 32, 48, 64, 128, 160, 640]))

@@ -1,10 +1,12 @@
 """Fit comments and docstrings into 100 columns: what `ruff format` leaves alone.
 
-    python tools/comment_width.py rushlight/core rushlight/autograd/views.py     # rewrites the files; `--check` only lists them
+    python tools/comment_width.py rushlight tests         # rewrites the files
+    python tools/comment_width.py --check rushlight       # lists the files that would change
 
-A trailing comment that would pass column 100 moves to a line of its own above its line, with the same indentation. Lines that continue
-it move with it. Comment blocks and docstring paragraphs with longer lines are wrapped again. Left alone: pragmas (`type: ignore`,
-`noqa`, `fmt`), doctests, and indented lines of comments and docstrings: examples, drawings, tables.
+A trailing comment that would pass column 100 moves to a line of its own above its line, with the
+same indentation. Lines that continue it move with it. Comment blocks and docstring paragraphs with
+longer lines are wrapped again. Left alone: pragmas (`type: ignore`, `noqa`, `fmt`), doctests, and
+indented lines of comments and docstrings: examples, drawings, tables.
 """
 
 import argparse
@@ -30,8 +32,14 @@ def multiline_lines(source):
 
 
 def wrapped(text, indent, prefix="# "):
-    return textwrap.wrap(text, WIDTH, initial_indent=indent + prefix, subsequent_indent=indent + prefix, break_long_words=False,
-                         break_on_hyphens=False)
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent + prefix,
+        subsequent_indent=indent + prefix,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def with_comments_moved(source):
@@ -52,7 +60,8 @@ def with_comments_moved(source):
             continue
         code, comment = line[:column].rstrip(), line[column:]
         extra = i + 1
-        while extra < len(lines) and re.match(rf" {{{column}}}#", lines[extra]):  # the comment goes on below, aligned
+        # the comment goes on below, aligned
+        while extra < len(lines) and re.match(rf" {{{column}}}#", lines[extra]):
             comment += " " + lines[extra].strip().lstrip("# ")
             extra += 1
         pragma = PRAGMA.match(comment)
@@ -69,7 +78,8 @@ def with_comments_moved(source):
             continue
         indent = re.match(" *", code)[0]
         words = comment.lstrip("#").strip()
-        if re.match(r"(?:elif|else|except|finally|case)\b", code.lstrip()):  # above these stands the block before
+        # above these stands the block before
+        if re.match(r"(?:elif|else|except|finally|case)\b", code.lstrip()):
             made.append(code)
             indent = following_indent(lines, extra, indent)
             made += wrapped(words, indent)
@@ -96,7 +106,11 @@ def with_blocks_wrapped(source):
             i += 1
             continue
         indent, end = match[1], i
-        while end < len(lines) and re.match(rf"{indent}# [^\s]", lines[end]) and not PRAGMA.match(lines[end].strip()):
+        while (
+            end < len(lines)
+            and re.match(rf"{indent}# [^\s]", lines[end])
+            and not PRAGMA.match(lines[end].strip())
+        ):
             end += 1
         block = lines[i:end] or [lines[i]]
         if any(len(line) > WIDTH for line in block):
@@ -115,8 +129,12 @@ def with_blocks_wrapped(source):
 def with_docstrings_wrapped(source):
     "The source with the paragraphs of docstrings wrapped again that have too long lines."
     lines = source.splitlines()
-    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-             and ast.get_docstring(n, clean=False) is not None]
+    nodes = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and ast.get_docstring(n, clean=False) is not None
+    ]
     for node in sorted(nodes, key=lambda n: -n.body[0].value.lineno):
         constant = node.body[0].value
         first, last = constant.lineno - 1, constant.end_lineno
@@ -146,15 +164,25 @@ def refilled(value, indent):
         lead = indent + '"""' if i == 0 else ""
         plain = bool(row.strip()) and not verbatim[i] and (i == 0 or re.match(rf"{indent}\S", row))
         end = i + 1
-        while plain and end < len(rows) and not verbatim[end] and re.match(rf"{indent}\S", rows[end]):
+        while (
+            plain and end < len(rows) and not verbatim[end] and re.match(rf"{indent}\S", rows[end])
+        ):
             end += 1
         block = rows[i:end]
-        too_long = any(len(r) + (len(lead) + (3 if len(rows) == 1 else 0) if k == 0 and i == 0 else 0) > WIDTH
-                       for k, r in enumerate(block))
+        too_long = any(
+            len(r) + (len(lead) + (3 if len(rows) == 1 else 0) if k == 0 and i == 0 else 0) > WIDTH
+            for k, r in enumerate(block)
+        )
         if plain and too_long:
             words = " ".join(r.strip() for r in block)
-            made += textwrap.wrap(words, WIDTH, initial_indent=lead or indent, subsequent_indent=indent, break_long_words=False,
-                                  break_on_hyphens=False)
+            made += textwrap.wrap(
+                words,
+                WIDTH,
+                initial_indent=lead or indent,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
         else:
             made += [lead + block[0] if i == 0 else block[0], *block[1:]]
         i = end
@@ -165,13 +193,17 @@ def refilled(value, indent):
 
 def same_code(old, new):
     "Whether two sources differ in comments and docstrings only."
+
     def tree(source):
         root = ast.parse(source)
         for node in ast.walk(root):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) \
-                    and ast.get_docstring(node, clean=False) is not None:
+            if (
+                isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+                and ast.get_docstring(node, clean=False) is not None
+            ):
                 node.body[0].value.value = " ".join(node.body[0].value.value.split())
         return ast.dump(root)
+
     return tree(old) == tree(new)
 
 
@@ -179,7 +211,9 @@ def main(arguments=None):
     global WIDTH
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", nargs="+", type=Path, help="files or folders")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if files would change")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit with 1 if files would change"
+    )
     parser.add_argument("--width", type=int, default=WIDTH, help="columns (default: %(default)s)")
     options = parser.parse_args(arguments)
     WIDTH = options.width

@@ -1,12 +1,13 @@
-"""Find comments and docstrings that are hard to read: short, with many pronouns that stand for no noun in sight.
+"""Find comments and docstrings that are hard to read: short, with many pronouns that stand for no
+noun in sight.
 
     python tools/words.py                    # file:line: text, for the whole package
     python tools/words.py rushlight/core     # for these files and folders only
     python tools/words.py --count            # the number per folder, and the total
     python tools/words.py --limit 300        # exit 1 if the total is over 300 (CI; the limit may only fall)
 
-A text is reported if it has under 30 words and at least 3 of the words in PRONOUNS. A comment is a run of comment lines; a docstring
-is judged by paragraph.
+A text is reported if it has under 30 words and at least 3 of the words in PRONOUNS. A comment is a
+run of comment lines; a docstring is judged by paragraph.
 """
 
 import argparse
@@ -21,7 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WORDS = 30  # texts with this many words or more have room to name their nouns
 MIN_PRONOUNS = 3
-PRONOUNS = re.compile(r"\b(?:it|its|they|them|those|these|what|which|so many|as many|one|others)\b", re.IGNORECASE)
+PRONOUNS = re.compile(
+    r"\b(?:it|its|they|them|those|these|what|which|so many|as many|one|others)\b", re.IGNORECASE
+)
 CODE = re.compile(r"`[^`]*`")
 
 
@@ -70,7 +73,9 @@ def is_hard(text):
 def found(path):
     "The (line, text) of `path` that are hard to read, by line."
     source = path.read_text(encoding="utf-8")
-    return sorted((line, text) for line, text in comments(source) + docstrings(source) if is_hard(text))
+    return sorted(
+        (line, text) for line, text in comments(source) + docstrings(source) if is_hard(text)
+    )
 
 
 def files(places):
@@ -80,8 +85,12 @@ def files(places):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "rushlight"], help="files or folders")
-    parser.add_argument("--count", action="store_true", help="print the number per folder instead of the texts")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[ROOT / "rushlight"], help="files or folders"
+    )
+    parser.add_argument(
+        "--count", action="store_true", help="print the number per folder instead of the texts"
+    )
     parser.add_argument("--limit", type=int, help="exit with 1 if more texts than this are found")
     options = parser.parse_args(arguments)
     counts = Counter()
@@ -98,7 +107,9 @@ def main(arguments=None):
             print(f"{number:5} {folder}")
     print(f"{total:5} texts of under {MAX_WORDS} words with {MIN_PRONOUNS} pronouns or more")
     if options.limit is not None and total > options.limit:
-        print(f"over the limit of {options.limit}: name the nouns (docs/glossary.md)", file=sys.stderr)
+        print(
+            f"over the limit of {options.limit}: name the nouns (docs/glossary.md)", file=sys.stderr
+        )
         return 1
     return 0
 

@@ -144,7 +144,7 @@ class FunctionNode(Node):
 
 
 class SavedOutput:
-    """A saved output: its number, its array and the write log of its memory."""
+    """A saved output: its number, the array and the write log of the memory."""
 
     __slots__ = ("number", "array", "writes")
 

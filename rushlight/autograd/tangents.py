@@ -35,7 +35,7 @@ def places(op: Any) -> tuple[int | None, ...]:
 
 @cache
 def linear_edges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(edges of the inputs in which the op is linear, each by itself; edges of the inputs in which it is jointly linear)."""
+    """(edges of inputs in each of which the op is linear, edges of inputs in which the op is jointly linear)."""
     separately = op.inputs if op.family is families.view else op.options.get("linear", "").split()
     edges = ruled_inputs(op)
     return tuple(map(edges.index, separately)), tuple(map(edges.index, op.options.get("jointly", "").split()))

@@ -167,7 +167,7 @@ def bound_by_any(statement: ast.stmt) -> Iterator[str]:
 
 
 class Bundle:
-    """`need(module, name)` writes a definition, after those that it uses, into the text; returns its name there.
+    """`need(module, name)` writes a definition into the text, after the definitions that it uses; returns the new name.
 
     `instead`: (module, name) -> the definition that replaces it. `reserved`: names that are taken.
     """

@@ -259,7 +259,7 @@ def folder() -> Path | None:
 
 
 def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable | None:
-    """The loop from its file in the cache folder, which is written if it is new; None without a folder."""
+    """The loop from a file in the cache folder; writes the file if the loop is new. None without a folder."""
     place = folder()
     if place is None:
         return None

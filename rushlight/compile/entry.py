@@ -39,8 +39,9 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
 
     `lock` is held while the fast call runs; `precision()` is the dtype of an `autocast` around the call.
     """
-    if len(args) > MAX_ARGUMENTS or program.live or not all(isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (
-            isinstance(a, Tensor) and a.__dict__) for a in args):
+    if len(args) > MAX_ARGUMENTS or program.live or not all(
+            isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (isinstance(a, Tensor) and a.__dict__)
+            for a in args):
         return None
     part = program.forward
     names: dict[str, Any] = {

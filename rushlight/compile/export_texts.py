@@ -1,7 +1,7 @@
-"""The texts of an exported folder (export.py): `__init__.py`, and what program.py ends with.
+"""The texts of an exported folder (export.py): `__init__.py`, and the end of program.py.
 
-NumPy answers first: to load Numba takes half a second, to compile ten. `__init__.py` counts calls, and makes machine code of
-program.py's loops, by loading it once more, when that pays.
+The first calls run NumPy, since Numba takes seconds to load and compile. `__init__.py` counts calls; when compiling pays, it
+reloads program.py with Numba.
 """
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ INIT = '''"""{kind}, made by rushlight.export {version}: needs NumPy alone, and 
 
     {shown}
 
-What is computed stands in program.py, the weights lie in weights.safetensors. NumPy answers the first calls; once it pays,
-Numba makes machine code of the program's loops, which is kept on disk; from then on results may differ in their last
-places. `ready()` does that at once.
+program.py has the computation, weights.safetensors the weights. The first calls run NumPy; once it pays, Numba compiles the
+program's loops, and caches the machine code on disk. From then on results may differ in their last digits. `ready()`
+compiles at once.
 """
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from warnings import warn
 import numpy as np
 
 CALLS = {calls}
-"""Calls before machine code, if some is on disk: what NumPy took a second for; else ten times as many. inf: never."""
+"""Calls of NumPy before loading cached machine code: about a second of calls; ten times as many before compiling."""
 INPUTS = [{inputs}]
 
 
 def read(path):
-    """Arrays by name from a safetensors file: 8 bytes that say how long the header is, the header as JSON, the numbers."""
+    """Arrays by name from a safetensors file: 8 bytes with the length of the header, the header as JSON, the numbers."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         numbers = np.frombuffer(bytearray(file.read()), np.uint8)
@@ -44,9 +44,9 @@ def read(path):
 KINDS = {kinds}
 WEIGHTS = read(Path(__file__).with_name("weights.safetensors"))
 LOCK = Lock()
-calls, numba = 0, None                            # program.py's loops are NumPy's, as long as there is no numba
+calls, numba = 0, None  # while numba is None, program.py uses NumPy
 
-from . import program                             # of WEIGHTS and numba
+from . import program  # imports WEIGHTS and numba
 
 
 def model({signature}):
@@ -56,7 +56,7 @@ def model({signature}):
 
 
 def given(x, kind):
-    """An input as the program wants it; ValueError where it is of another shape or dtype."""
+    """An input as a C-contiguous array. ValueError for another shape or dtype."""
     name, shape, dtype = kind
     x = np.asarray(x, order="C")
     if x.shape != shape or x.dtype != dtype:
@@ -67,7 +67,7 @@ def given(x, kind):
 
 
 def answer(*inputs):
-    """What the program gives; it uses its memory again, so that threads wait for one another."""
+    """The program's result. Under a lock, since the program reuses its memory."""
     global calls
     with LOCK:
         if numba is None:
@@ -77,13 +77,13 @@ def answer(*inputs):
                     machine_code(inputs)
                 except Exception as error:
                     calls = -inf
-                    if getattr(error, "name", "") != "numba":              # it is there, but fails
+                    if getattr(error, "name", "") != "numba":  # installed, but fails
                         warn(f"no machine code, NumPy goes on: {{error!r}}", stacklevel=3)
         return program.answer(*inputs)
 
 
 def machine_code(inputs):
-    """The program once more, with its loops as machine code, which a first run makes; what that changes is taken back."""
+    """Reload the program with Numba, and compile it by a first run, whose changes of buffers are undone."""
     global numba
     before, generator = [a.copy() for a in program.CHANGED], getattr(program, "default_generator", None)
     try:
@@ -97,14 +97,14 @@ def machine_code(inputs):
     finally:
         for a, b in zip(program.CHANGED, before):
             a[...] = b
-        if generator is not None:                 # of random numbers, which go on
+        if generator is not None:  # keep the state of the random numbers
             program.default_generator = generator
 
 
 def ready(*inputs):
-    """Make machine code now, or read it from disk: for servers before their first request, and for images of containers.
+    """Compile now, or load machine code from disk: for servers before the first request, and for container images.
 
-    `inputs`: arrays for a first call, zeros if none are given. ImportError where there is no Numba.
+    `inputs`: arrays for a first call, default zeros. ImportError without Numba.
     """
     with LOCK:
         if numba is None:
@@ -113,12 +113,12 @@ def ready(*inputs):
 
 ENDING = '''
 {weights}
-CHANGED = [{changed}]        # what the model writes to
+CHANGED = [{changed}]        # the arrays that the model writes to
 {views}
 
 
 def answer({arguments}):
-    """What the model gives."""
+    """The model's result."""
     with np.errstate(all="ignore"):
         results, _ = run({call})
     return {result}
@@ -127,8 +127,7 @@ def answer({arguments}):
 PACKED = '''
 
 def packed(a):
-    """A weight the way round in which products read it; large ones stay. With 64 rows, products with 784x128 and 128x64
-    turned weights took 1.3 and 1.4 times as long; with 1024x1024 nothing is won."""
+    """A weight in C order, in which products read it faster; a large weight unchanged, for which it makes no difference."""
     small = a.nbytes <= 1 << 19 and not any(np.may_share_memory(a, b) for b in CHANGED)
     return np.asarray(a, order="C") if small else a
 

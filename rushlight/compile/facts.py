@@ -48,7 +48,7 @@ UNFILLED = Kind(lambda slots: slots.empty, "not any([hasattr({thing}, name) for 
 ITEMS = Kind(frozenset, "{thing} == {was}", lambda e, was, _: f"a set of {len(was)} items has other items")
 
 
-def noted(kind: Kind, thing: Any) -> Fact:
+def fact_of(kind: Kind, thing: Any) -> Fact:
     return Fact(kind, thing, kind.now(thing))
 
 

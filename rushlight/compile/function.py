@@ -21,7 +21,7 @@ from rushlight.compile.halves import Twice
 from rushlight.compile.outline import Outline, entered, everyone, known_arrays
 from rushlight.compile.pieces import Pieces
 from rushlight.compile.probe import Probe
-from rushlight.compile.program import AS_IS, MOVED, Program
+from rushlight.compile.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 from rushlight.compile.report import Break
 from rushlight.compile.sources import find, keyed
 from rushlight.compile.trace import Tracer, traced
@@ -112,9 +112,9 @@ class Compiled:
                 if program.holds():
                     way = None if kwargs else self.way_to(program, args)  # before the program changes the arguments
                     result = program.run(flat, (self.function, args, kwargs))
-                    if result is AS_IS:
+                    if result is RUN_EAGERLY:
                         return self.function(*args, **kwargs)
-                    if result is not MOVED:
+                    if result is not OTHER_LAYOUT:
                         self.enter = way
                         return result
             if "recompile" in STANCE[0] and kind not in self.last:
@@ -281,7 +281,7 @@ class Compiled:
         with draws.again() as drawn:
             wrong = program.differs(outline.expected, flat, old) or drawn()
         if not wrong and any(p.joined for p in program.parts):
-            wrong = program.comes_apart(outline.expected, flat, old, draws.again)
+            wrong = program.joined_differ(outline.expected, flat, old, draws.again)
         if not wrong:
             program.proof.note()
         return wrong
@@ -331,7 +331,7 @@ class Compiled:
         self.entries.clear()
 
     def parts(self) -> list[Compiled]:
-        """The function or, if it is divided, its pieces: those that may have programs."""
+        """All functions that may have programs: this function, or the pieces of a divided function."""
         return [part for part in self.whole() if part.pieces is None]
 
     def whole(self) -> Iterator[Compiled]:
@@ -340,11 +340,12 @@ class Compiled:
         for part in self.pieces.parts if self.pieces is not None else ():
             yield from part.whole()
 
-    def hopeless(self) -> bool:
+    def never_compiled(self) -> bool:
         """Whether neither the function nor any piece of it will have a program."""
         if not self.given_up or self.pieces is None:
             return bool(self.given_up)
-        return all([p.hopeless() for p in self.pieces.parts]) and len(self.pieces.inside) >= min(self.pieces.entered, 1)
+        inside_known = len(self.pieces.inside) >= min(self.pieces.entered, 1)
+        return inside_known and all([p.never_compiled() for p in self.pieces.parts])
 
     def give_up(self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True) -> None:
         """Run eagerly from now on, if possible with compiled pieces; else warn once."""
@@ -356,7 +357,7 @@ class Compiled:
         """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole has a program."""
         whole = self.part_of()
         if whole is not None:
-            return whole.tell() if whole.hopeless() else None
+            return whole.tell() if whole.never_compiled() else None
         text = f"rushlight.compile: {self.name} runs as it is, not compiled: it {self.given_up}"
         if self.fullgraph:
             raise CannotCompile(text)
@@ -373,8 +374,8 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
         return "changes a list, a dict or an object that it is given"
     if not before.complete:
         return "reaches more Python objects than can be watched"
-    if before.moving:
-        return f"can reach a {before.moving}, whose changes cannot be noticed"
+    if before.unguarded:
+        return f"can reach a {before.unguarded}, whose changes cannot be noticed"
     if draws.own and not any(map(is_random, tracer.steps)):
         return "draws random numbers"
     return None

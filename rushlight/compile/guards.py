@@ -39,7 +39,7 @@ from rushlight.compile.facts import (
     alike,
     changed,
     equal,
-    noted,
+    fact_of,
     one,
     plain,
     stands_for,
@@ -54,7 +54,7 @@ MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each 
 STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)  # reading from these changes their state
 UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)  # kinds whose changes are not noticed
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
-# Code that names one of these may read attributes that it does not name.
+# Names that let code read attributes without naming them.
 ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
             "deepcopy", "replace", "pickle", "eval", "exec"}
 LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds
@@ -87,7 +87,7 @@ class Snapshot:
         self.facts: list[Fact] = []
         self.tensors: dict[int, Tensor] = {}
         self.flags: list[tuple[Tensor, bool, bool, bool]] = []  # (tensor, whether it has no node, no gradient, no hooks)
-        self.turning: list[tuple[Any, Any]] = []  # (generator of random numbers or file, its state or position)
+        self.states: list[tuple[Any, Any]] = []  # (generator of random numbers or file, its state or position)
         self.names: set[str] = set()  # the names in the functions' code
         self.modules: list[dict[str, Any]] = []  # the namespaces of the user's modules
         self.unnamed: dict[str, list[tuple]] = {}  # attribute name that no code has named yet -> items
@@ -97,7 +97,7 @@ class Snapshot:
         piece = getattr(function, "__dict__", {}).get("piece")
         self.apart = frozenset() if piece is None else piece.apart  # code that the piece must not call: trace.py checks
         self.catches = any([catches(code) for code in self.apart])  # whether the code may catch an error
-        self.moving = ""  # a reachable type whose changes are not noticed
+        self.unguarded = ""  # a reachable type whose changes are not noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MAX_ITEMS:
             self.visit(todo.pop(), todo)
@@ -114,7 +114,7 @@ class Snapshot:
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
             if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):  # not an optimizer's state
-                self.facts.append(noted(LAST_KEY, thing))
+                self.facts.append(fact_of(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
@@ -137,13 +137,13 @@ class Snapshot:
         elif type(thing).__module__ == "rushlight.compile.function":
             todo.append(thing.function)
         elif isinstance(thing, np.ndarray) and thing.nbytes <= MAX_ARRAY_BYTES:
-            self.facts.append(noted(ARRAY, thing))
+            self.facts.append(fact_of(ARRAY, thing))
         elif isinstance(thing, (set, frozenset)):
-            self.facts.append(noted(ITEMS, thing))
+            self.facts.append(fact_of(ITEMS, thing))
         elif isinstance(thing, STATEFUL):
-            self.turn(thing)
+            self.record_state(thing)
         elif isinstance(thing, UNGUARDED):
-            self.moving = type(thing).__name__
+            self.unguarded = type(thing).__name__
         elif isinstance(thing, (ref, ContextVar)):
             asked = Asked(thing)
             self.item(asked, 0, asked[0], todo)
@@ -182,20 +182,20 @@ class Snapshot:
         """
         library = module.__name__.partition(".")[0]
         if library == "random":
-            self.turn(random._inst)  # type: ignore[attr-defined]
+            self.record_state(random._inst)  # type: ignore[attr-defined]
         elif library == "numpy":
-            self.turn(np.random.mtrand._rand)
+            self.record_state(np.random.mtrand._rand)
         elif library not in LIBRARIES:
             self.modules.append(vars(module))
             for name in sorted(self.names & vars(module).keys()):
                 self.item(vars(module), name, vars(module)[name], todo)
 
-    def turn(self, thing: Any) -> None:
+    def record_state(self, thing: Any) -> None:
         """Record the state of a generator of random numbers, or the position of a file; if that fails, it is unguarded."""
         try:
-            self.turning.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
+            self.states.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
         except Exception:
-            self.moving = type(thing).__name__
+            self.unguarded = type(thing).__name__
 
     def visit_function(self, function: FunctionType, todo: list) -> None:
         code = Slots(function, ("__code__", "__defaults__"))
@@ -226,9 +226,9 @@ class Snapshot:
 
     def note(self, container: Any, items: Any, todo: list) -> None:
         if not isinstance(container, Slots):
-            self.facts.append(noted(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
+            self.facts.append(fact_of(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
         elif container.empty:
-            self.facts.append(noted(UNFILLED, container))
+            self.facts.append(fact_of(UNFILLED, container))
         for key, value in list(items):
             self.item(container, key, value, todo)
             if isinstance(key, Tensor):  # the keys of an optimizer's state are parameters
@@ -271,9 +271,9 @@ class Snapshot:
                 if c is d and key is key2 and old is not new and type(c) in (dict, list, OrderedDict)
                 and stands_for(new, old) and id(new) not in self.tensors and id(old.array) not in read]
 
-    def turned(self, other: Snapshot) -> str:
+    def state_difference(self, other: Snapshot) -> str:
         """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""
-        return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.turning, other.turning)
+        return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.states, other.states)
                      if e is f and was != now), "")
 
 

@@ -48,7 +48,7 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
 
 
 def item_test(now: str, was: str, value: Any, item: tuple, placed: set, free: frozenset, names: dict[str, Any]) -> str:
-    """The expression that tests one item. `now`: the expression for its value; `was`: the name of its old value."""
+    """The expression that tests an item. `now`: the expression for the present value; `was`: the name of the old value."""
     if item in free:
         return f"{now} * {was} > 0"
     if item in placed:

@@ -1,4 +1,4 @@
-"""Numba, imported at the first compilation, and the few instructions for which Python has no spelling."""
+"""Numba, imported at the first compilation, and LLVM instructions that Python code cannot express."""
 from __future__ import annotations
 
 import math
@@ -7,13 +7,13 @@ from platform import machine
 from types import SimpleNamespace
 from typing import Any
 
-EXACT = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}          # nobody calls loops from C
+EXACT = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}  # loops are not called from C
 FLAGS = {"fastmath": {"contract"}, **EXACT}
 
 
 @cache
 def backend() -> SimpleNamespace:
-    """`jit`: the decorator of all our functions; `select`, `bits`...: instructions. ImportError without Numba."""
+    """`jit`: the decorator of scalar functions; `select`, `bits`...: instructions. ImportError without Numba."""
     try:
         from numba.extending import intrinsic
 
@@ -25,7 +25,7 @@ def backend() -> SimpleNamespace:
 
 
 def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
-    """What functions of elements are made with. `jit`: of those that only loops call, not Python."""
+    """The instructions that scalar functions are built from. `jit`: compiles functions that are called by loops only."""
     return SimpleNamespace(numba=numba, jit=numba.njit(no_cpython_wrapper=True, **FLAGS), libm=math,
                            select=select(numba, intrinsic),
                            cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to), restrict=restrict(numba, intrinsic),
@@ -37,7 +37,7 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
 
 
 def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
-    """The bits of one type seen as another."""
+    """An instruction: the bits of type `frm` as type `to`."""
     @intrinsic
     def bits(typing, x):
         def generate(context, builder, signature, args):
@@ -48,13 +48,13 @@ def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
 
 @cache
 def knows_halves() -> bool:
-    """Whether this processor has instructions for float16: without, LLVM calls functions that nobody has."""
+    """Whether this processor has float16 instructions. Without, LLVM would call functions that are not linked."""
     from llvmlite import binding
     return bool(binding.get_host_cpu_features().get("f16c")) or machine() in ("aarch64", "arm64")
 
 
 def from_half(numba: Any, intrinsic: Any) -> Any:
-    """The float32 of a float16, given by its bits; only where `knows_halves`."""
+    """An instruction: float16 bits -> float32. Only if `knows_halves()`."""
     from llvmlite import ir
 
     @intrinsic
@@ -66,7 +66,7 @@ def from_half(numba: Any, intrinsic: Any) -> Any:
 
 
 def to_half(numba: Any, intrinsic: Any) -> Any:
-    """The bits of the float16 next to a float32; only where `knows_halves`."""
+    """An instruction: float32 -> bits of the nearest float16. Only if `knows_halves()`."""
     from llvmlite import ir
 
     @intrinsic
@@ -90,7 +90,7 @@ def select(numba: Any, intrinsic: Any) -> Any:
 
 
 def scaled(intrinsic: Any) -> Any:
-    """x 2^n in one instruction, where there is one that works on vectors; else None."""
+    """An instruction: x 2^n; None without AVX-512, which has it for vectors."""
     from llvmlite import binding, ir
     if not binding.get_host_cpu_features().get("avx512f"):
         return None
@@ -110,7 +110,7 @@ def scaled(intrinsic: Any) -> Any:
 def plus(intrinsic: Any) -> Any:
     @intrinsic
     def plus(typing, a, b):
-        """a + b in a sum whose order does not matter: only then may LLVM add several elements at once."""
+        """a + b in a sum that may be reordered, so that LLVM can vectorize the sum."""
         def generate(context, builder, signature, args):
             return builder.fadd(args[0], args[1], flags=("reassoc", "nsz", "contract"))
         return a(a, a), generate
@@ -120,7 +120,7 @@ def plus(intrinsic: Any) -> Any:
 def extreme(intrinsic: Any, name: str) -> Any:
     @intrinsic
     def extreme(typing, a, b):
-        """The larger or smaller one; nan if either is. As LLVM's own, so that it knows the reduction."""
+        """The maximum or minimum of a and b; nan if either is nan. An LLVM intrinsic, so that LLVM vectorizes reductions."""
         def generate(context, builder, signature, args):
             from llvmlite import ir
             kind = args[0].type
@@ -137,9 +137,9 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
     def restrict(typing):
         """Promise that the arrays of this function do not overlap.
 
-        LLVM checks a few pairs of pointers at run time and gives up vectorising beyond that: with 24 arrays a loop
-        took 5.2 us instead of 1.4. Field 4 of an array's arguments is its data pointer.
-        Nor is the function merged with one that calls it: it rounds in the same way wherever it is called.
+        LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of an
+        array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way wherever
+        it is called.
         """
         def generate(context, builder, signature, args):
             builder.function.attributes.add("noinline")
@@ -154,7 +154,7 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
 def shaped(numba: Any, intrinsic: Any) -> Any:
     @intrinsic
     def shaped(typing, x, shape):
-        """The memory of an array that lies in order as one of another shape."""
+        """A C-contiguous array viewed with another shape."""
         if x.layout != "C":
             raise numba.TypingError("this array does not lie in order")
         kind = numba.types.Array(x.dtype, len(shape), "C")
@@ -176,10 +176,9 @@ def shaped(numba: Any, intrinsic: Any) -> Any:
 def wide(numba: Any, intrinsic: Any) -> Any:
     @intrinsic
     def wide(typing):
-        """Ask for vectors as wide as the processor has, in a function whose loops are long.
+        """Ask for the processor's full vector width, in a function with long loops.
 
-        LLVM holds back to half of that on many processors with AVX-512, for the sake of short loops: the gates of an LSTM
-        took 45 us instead of 25 (Cascade Lake). llvmlite knows this attribute's name only as text.
+        On many processors with AVX-512, LLVM uses half of that, for short loops. llvmlite takes this attribute as raw text.
         """
         def generate(context, builder, signature, args):
             set.add(builder.function.attributes, '"prefer-vector-width"="512"')

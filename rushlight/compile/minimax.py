@@ -1,6 +1,6 @@
-"""The polynomials of the scalars world: minimax, by Remez' exchange (`tools/minimax.py` prints them).
+"""Minimax polynomials of the scalar functions, computed by the Remez exchange algorithm (`tools/minimax.py`).
 
-Lowest degree first; above each, the largest relative error of the function made with it.
+Coefficients from the lowest degree up. The comment above each: the largest relative error of its function.
 """
 # 1.5e-08
 EXP32 = (0.49999997, 0.16666539, 0.041667752, 0.008367183, 0.0013836124)

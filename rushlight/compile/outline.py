@@ -63,13 +63,13 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
 
 
 class Outline:
-    """The summary of a traced run: its graph, the plan of its result, and what guards must hold."""
+    """The summary of a traced run: the graph, the plan of the result, and the state that guards compare."""
 
     def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
         """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no program can do the run."""
         left = before.replaced(after, tracer.external)
         before.placed = {(id(c), key) for c, key, _ in left}
-        self.before, self.moved = before, before.difference(after) or before.turned(after)
+        self.before, self.moved = before, before.difference(after) or before.state_difference(after)
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}  # arguments also reached otherwise
         self.values: list[Value] = []
         self.live: list[int] = []  # the numbers of the results from which the caller may run backward

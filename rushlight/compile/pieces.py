@@ -36,16 +36,16 @@ from rushlight.errors import ours
 
 Stop = tuple[tuple[CodeType, int], ...]  # the frames at a graph break, innermost first: (code, instruction)
 # Syntax that stays Python.
-PYTHON = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
+PYTHON_SYNTAX = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
           ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try,
           ast.NamedExpr, ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
 # Names that stay Python: they read the frame, or have side effects.
-LOOKING = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id",
+PYTHON_NAMES = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id",
            "breakpoint"}
-CHEAP = {*dir(builtins)}  # a call of a builtin alone is not worth a program
-GROWING = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
+BUILTINS = {*dir(builtins)}  # a call of a builtin alone is not worth a program
+LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
-LASTING = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
+STATE_METHODS = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that may be assigned in a program
 MAX_DEPTH = 8  # of pieces inside pieces
 NUMBERS = {"item", "tolist", "numpy"}  # methods that return Python numbers or arrays
@@ -233,7 +233,7 @@ class Around:
         if isinstance(e, ast.Call):
             if isinstance(e.func, ast.Attribute):
                 return e.func.attr in NUMBERS
-            return isinstance(e.func, ast.Name) and e.func.id in CHEAP and (
+            return isinstance(e.func, ast.Name) and e.func.id in BUILTINS and (
                 any(p.inside(e) for p in self.own) or any(map(self.number, e.args)))
         if isinstance(e, ast.BinOp):
             return any(map(self.number, (e.left, e.right))) and all(
@@ -253,11 +253,11 @@ class Around:
         arguments = {id(a) for n in ast.walk(s) if isinstance(n, ast.Call) for a in n.args}
         leaves = isinstance(s, (ast.For, ast.While))
         for n in ast.walk(s):
-            if isinstance(n, PYTHON) or isinstance(n, (ast.Break, ast.Continue)) and not leaves:
+            if isinstance(n, PYTHON_SYNTAX) or isinstance(n, (ast.Break, ast.Continue)) and not leaves:
                 return False
             if isinstance(n, ast.GeneratorExp) and id(n) not in arguments:
                 return False
-            if isinstance(n, ast.Name) and (n.id in LOOKING or n.id in self.changing):
+            if isinstance(n, ast.Name) and (n.id in PYTHON_NAMES or n.id in self.changing):
                 return False
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in self.captured:
                 return False  # an inner function reads the variable itself
@@ -266,7 +266,7 @@ class Around:
             if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
                     and isinstance(n.slice.value, str):
                 return False
-            if isinstance(n, ast.Call) and (grows(n, LASTING | GROWING) or self.of_python(n.func)):
+            if isinstance(n, ast.Call) and (grows(n, STATE_METHODS | LIST_METHODS) or self.of_python(n.func)):
                 return False
         return not any(isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and isinstance(n.target, ast.Name)
                        and n.target.id in self.changing for n in ast.walk(s))
@@ -372,7 +372,7 @@ class Around:
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
             if not (known := any(p.calls(n) for p in self.called)) and not any(p.holds(n) for p in self.moved):
                 continue
-            self.entered += known or not grows(n) and not (isinstance(n.func, ast.Name) and n.func.id in CHEAP)
+            self.entered += known or not grows(n) and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
             n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
             ast.fix_missing_locations(n)
 
@@ -441,7 +441,8 @@ def plainly(body: list[ast.stmt], name: str) -> bool:
             fine = name not in read(*(child for child in ast.iter_child_nodes(s) if child not in inside))
         else:
             call = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and s.value
-            fine = not works(s) or bool(call) and (grows(call) or isinstance(call.func, ast.Name) and call.func.id in CHEAP)
+            fine = not works(s) or bool(call) and (
+                grows(call) or isinstance(call.func, ast.Name) and call.func.id in BUILTINS)
         if not fine or not plainly(inside, name):
             return False
     return True
@@ -453,7 +454,7 @@ def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
     return found[0] if len(found) == 1 else ast.Tuple(found, ctx)
 
 
-def grows(call: ast.Call, methods: set[str] = GROWING) -> bool:
+def grows(call: ast.Call, methods: set[str] = LIST_METHODS) -> bool:
     """Whether the call is one of these methods."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in methods
 
@@ -461,4 +462,4 @@ def grows(call: ast.Call, methods: set[str] = GROWING) -> bool:
 def works(node: ast.AST) -> bool:
     """Whether the statement or expression may run ops."""
     return any(isinstance(n, (ast.BinOp, ast.AugAssign)) or isinstance(n, ast.Call) and not (
-        isinstance(n.func, ast.Name) and n.func.id in CHEAP) for n in ast.walk(node))
+        isinstance(n.func, ast.Name) and n.func.id in BUILTINS) for n in ast.walk(node))

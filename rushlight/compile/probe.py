@@ -38,7 +38,7 @@ class Probe:
     def look(self, i: int) -> None:
         """Called after statement i: compares snapshots."""
         before, self.last = self.last, self.now()
-        if before.difference(self.last) or before.turned(self.last):
+        if before.difference(self.last) or before.state_difference(self.last):
             self.places[self.marks[i]] = None
 
     def watched(self, body: list[ast.stmt]) -> list[ast.stmt]:

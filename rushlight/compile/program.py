@@ -1,4 +1,4 @@
-"""A compiled run: its text, the arrays that it reads, and its side effects (writes, gradients, random numbers)."""
+"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients, random numbers)."""
 from __future__ import annotations
 
 import linecache
@@ -37,7 +37,8 @@ from rushlight.optional import much
 from rushlight.tensor import Tensor, from_array, writes_of
 
 number = count().__next__
-MOVED, AS_IS = object(), object()  # results of `run`: other layouts, try another program; the function must run eagerly
+# results of `run`: other layouts, try another program; the function must run eagerly
+OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 
 
 class Part:
@@ -48,7 +49,7 @@ class Part:
         self.layouts = [layout(v.array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]  # the inputs that the program writes to
-        self.tangled = False  # whether an input that is written shares memory with another reachable tensor
+        self.shares_written = False  # whether an input that is written shares memory with another reachable tensor
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark, like)
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
@@ -125,8 +126,9 @@ class Part:
                 self.names[name] = known.entry_point
 
     def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
-        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the program
-        writes to replaced by copies."""
+        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the
+        program writes to replaced by copies.
+        """
         low = self.lowering
         assert low is not None
         checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
@@ -137,8 +139,8 @@ class Part:
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before the first call, to compile the loops.
 
-        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first, so
-        that a read of unwritten memory shows.
+        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first,
+        so that a read of unwritten memory shows.
         """
         if not apart:
             self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)
@@ -173,9 +175,9 @@ class Part:
                     self.views = None  # not for a gradient that is new in each call and only read
         if self.views is None:
             watched = {*self.watched}
-            self.tangled = overlap([arrays[i] for i in self.owned if i in watched], [
+            self.shares_written = overlap([arrays[i] for i in self.owned if i in watched], [
                 arrays[i] for i in self.watched if i not in self.owned])
-            if self.tangled:
+            if self.shares_written:
                 return False
             self.spans = Spans([arrays[i] for i in self.owned if i in watched])
             self.views = self.bind(*[arrays[i] for i in self.bound])
@@ -238,7 +240,8 @@ class Program:
 
     @property
     def source(self) -> str:
-        """A Python module that does the same without rushlight (standalone.py): its function `call` takes the arrays."""
+        """A Python module that does the same without rushlight (standalone.py): its function `call` takes the arrays.
+        """
         return module(p.parts for p in self.parts)
 
     @property
@@ -274,26 +277,27 @@ class Program:
             found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
     def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
-        """Run the program: returns the function's result; sets parameters, gradients and state. Or returns MOVED or AS_IS.
+        """Run the program: returns the function's result; sets parameters, gradients and state. Or returns OTHER_LAYOUT
+        or RUN_EAGERLY.
 
         `call`: (function, args, kwargs) of the call, for second derivatives.
         """
         forward = self.forward
         if (self.identical or self.numbers) and (any(arguments[i] is not t for i, t in self.identical)
                                                  or not all(n.agrees() for n in self.numbers)):
-            return MOVED
+            return OTHER_LAYOUT
         arrays = self.gather(arguments)
         if not forward.fits(arrays):
-            return AS_IS if forward.tangled else MOVED
+            return RUN_EAGERLY if forward.shares_written else OTHER_LAYOUT
         if not self.apart(arrays):
-            return AS_IS
+            return RUN_EAGERLY
         for t in self.replaced(arguments):  # frees the memory of old gradients
             t._grad = None
         try:
             results, grads = forward.run(arrays)
         except Exception as error:  # a wrong index, a singular matrix: the function may catch the error
             if forward.failed(error):
-                return AS_IS
+                return RUN_EAGERLY
             raise
         if self.written:
             clock.last_write = tick()
@@ -326,7 +330,8 @@ class Program:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and gradients."""
+        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and gradients.
+        """
         replay, written = self.replay, {}
         inputs = [np.ones_like(expected.results[self.live[what]]) if kind == "seed" else
                   old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments).array
@@ -340,7 +345,8 @@ class Program:
             return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
-        left = {keyed(v.source): v.array for v in replay.inputs}  # from the trace: a written gradient may be freed by now
+        # from the trace: a written gradient may be freed by now
+        left = {keyed(v.source): v.array for v in replay.inputs}
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
@@ -349,7 +355,7 @@ class Program:
             wrong = {i: wrong[i] for i in far}
         return next(iter(wrong.values()), "")
 
-    def comes_apart(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
+    def joined_differ(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
         """The first difference between joined statements and the same statements run one by one, in words.
 
         `again()`: a context in which the same random numbers are drawn.
@@ -367,7 +373,8 @@ class Program:
         return next((f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), "")
 
     def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
-        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced run."""
+        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced run.
+        """
         arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
         results, grads = run(self.forward, arrays)
         if self.backward is None:

@@ -1,4 +1,4 @@
-"""Reports about a compiled program: its steps as a drawing, its memory plan, its timing, its graph breaks."""
+"""Reports about a compiled program: a drawing of the steps, the memory plan, timing, graph breaks."""
 from __future__ import annotations
 
 import linecache

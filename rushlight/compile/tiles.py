@@ -4,25 +4,25 @@
 
     out[o + r line + c] = more[m + r apart + c] + sum over p < deep of x[i + r row + p] y[j + p across + c]
 
-for c < columns, of which the last register has 1 to all. Sums stay in registers: for each p, V loads of y, R of x and R V
-fused multiply-adds, 24 for 10 with AVX-512, which can do one load for each. Two p at a time, and the result's lines
-fetched ahead, are 0.94 to 0.97 of a large product's time. `memory(address)` is a flat array there, `word(address)` the
-number of 64 bits.
+for c < columns; the last of the V registers may be partial. The sums stay in registers: for each p there are V loads of
+y, R loads of x and R V fused multiply-adds (with AVX-512: 24 for 10 loads, where the processor can do one load per
+multiply-add). The loop handles two p at a time and prefetches the result's lines. `memory(address)` is a flat array at
+an address, `word(address)` the 64-bit integer there.
 
-`dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for y whose columns lie number by number, `across`
-apart. It makes SQUARE[0] rows of SQUARE[1] numbers, as many together as a register holds, each from its own register of
-sums, 16 products for 8 loads:
+`dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for a transposed y: the numbers of a column are
+contiguous, and columns are `across` apart. It makes SQUARE[0] rows of SQUARE[1] numbers, one register of results, each
+number from its own register of sums; 16 products for 8 loads:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + r row + p] y[j + c across + p]
 
-`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` is for that y and rows that fill V registers: it lies as
-rows of x would, and x turned, V registers for each p. Half as many columns as a register has numbers are made at a time,
-written as rows, while the cache fetches those that begin at `then`:
+`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` swaps the operands, for rows that fill V registers:
+x is the transposed operand, y the packed one, V registers for each p. It makes half a register's width of columns at a
+time, written as rows, and prefetches the columns that begin at `then`:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + c row + p] y[j + p V lanes + r]
 
-Rows beyond row `last` are that one again.
-Written as LLVM's instructions, since Numba takes thrice as long for the same with a local variable for each sum.
+Rows beyond row `last` repeat row `last`.
+Written as LLVM instructions, since Numba compiles far slower with a local variable for each sum.
 """
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from typing import Any
 
 from rushlight.compile.vectors import address, called, fetch, kinds, machine
 
-HEIGHTS = 6, 5                                    # rows of a tile: of both together, any number from 20 on
-WIDTH = {32: 4, 16: 2}                            # registers -> those of the widest tile's columns
-SQUARE = {16: (4, 4), 8: (2, 4), 4: (2, 2)}       # numbers in a register -> rows and columns of `dots`
+HEIGHTS = 6, 5  # rows of a tile; any number from 20 on is a sum of sixes and fives
+WIDTH = {32: 4, 16: 2}  # number of registers -> registers in a row of the widest tile
+SQUARE = {16: (4, 4), 8: (2, 4), 4: (2, 2)}  # numbers in a register -> rows and columns of `dots`
 
 
 @cache
 def tiles() -> dict[str, Any]:
-    """The names, for the globals of loops."""
+    """{name: instruction}, for the globals of loops."""
     lanes, registers = machine()
     k = kinds(lanes)
     pairs = product(HEIGHTS, range(1, WIDTH[registers] + 1))
@@ -50,7 +50,7 @@ def tiles() -> dict[str, Any]:
 def memory(k: Any) -> Any:
     @k.intrinsic
     def memory(typing, place):
-        """float32 from this address on; nobody counts who uses them."""
+        """A float32 array from this address on, without reference counting."""
         made = k.types.Array(k.types.float32, 1, "C")
 
         def generate(context, builder, signature, args):
@@ -110,7 +110,7 @@ def across(k: Any, width: int) -> Any:
 
 
 class Registers:
-    """What tiles, dots and across are written with."""
+    """Helpers for writing the instructions of tiles, dots and across."""
 
     def __init__(self, k: Any, context: Any, builder: Any):
         self.k, self.ir, self.context, self.builder, self.lane = k, k.ir, context, builder, k.ir.IntType(32)
@@ -119,7 +119,7 @@ class Registers:
     def number(self, n: int) -> Any:
         return self.context.get_constant(self.k.types.intp, n)
 
-    def pointer(self, array: Any, place: Any, kind: Any = None) -> Any:          # array: its type and itself
+    def pointer(self, array: Any, place: Any, kind: Any = None) -> Any:  # array: (type, value)
         found = address(self.context, self.builder, *array, place)
         return self.builder.bitcast(found, (kind or self.k.vector).as_pointer())
 
@@ -127,7 +127,7 @@ class Registers:
         return self.ir.Constant(self.ir.VectorType(self.lane, len(numbers)), numbers)
 
     def first(self, count: Any) -> Any:
-        """Which numbers of a register are before this one."""
+        """The mask of the first `count` numbers of a register."""
         every = self.places(list(range(self.k.lanes)))
         return self.builder.icmp_signed("<", every, self.spread(self.builder.trunc(count, self.lane)))
 
@@ -145,7 +145,7 @@ class Registers:
         return called(self.k, self.builder, name, result, args)
 
     def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
-        """The sums plus, for each p from start on, the products of every list of pairs of `factors(p)`."""
+        """The sums after a loop over p from start to end that adds the products of the pairs in `factors(p)`."""
         k, b = self.k, self.builder
         before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
         b.cbranch(b.icmp_signed("<", start, end), loop, after)
@@ -170,14 +170,14 @@ class Tile(Registers):
     """The instructions of one tile."""
 
     def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, rows: int, width: int):
-        super().__init__(k, context, builder)              # array, place, step between rows:
+        super().__init__(k, context, builder)  # each: (array, place, step between rows)
         self.x, self.y, self.more, self.out = (((kinds[i], args[i]), *args[i + 1:i + 3]) for i in (0, 3, 6, 9))
         self.deep, columns = args[12:]
         self.rows, self.width = rows, width
         self.known = self.first(builder.sub(columns, self.number((width - 1) * k.lanes)))
 
     def at(self, array: Any, r: Any, c: Any, number: bool = False) -> Any:
-        """The address of register c, or of the number c, of row r."""
+        """The address of register c (or of number c) in row r."""
         b = self.builder
         place = b.add(b.add(array[1], b.mul(array[2], r)), c if number else self.number(c * self.k.lanes))
         return self.pointer(array[0], place, self.ir.FloatType() if number else None)
@@ -240,7 +240,7 @@ class Dots(Registers):
                                     for array, starts in ((self.x, self.own), (self.y, self.other))))]
 
     def along(self, sums: list[Any]) -> Any:
-        """Each register's sum: pairs change halves, quarters... and are added up."""
+        """The sum of each register: pairs of registers swap halves, then quarters..., and are added."""
         b, lanes = self.builder, self.k.lanes
         while half := len(sums) // 2:
             ways = [self.places([c + there if c & half else c + here for c in range(lanes)])
@@ -250,8 +250,10 @@ class Dots(Registers):
 
 
 class Across(Registers):
-    """The instructions of one tile whose sums become columns. Of one register, the sums over even and odd p are apart: eight
-    alone would wait for each other."""
+    """The instructions of one tile whose sums become columns.
+
+    With one register, sums over even and odd p are separate: eight dependent sums would wait for each other.
+    """
 
     def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, width: int):
         super().__init__(k, context, builder)
@@ -282,7 +284,7 @@ class Across(Registers):
         return self.ir.VectorType(self.ir.FloatType(), self.columns)
 
     def ahead(self, p: Any) -> None:
-        """A line of what is next for every other p: all of it, where its rows follow each other."""
+        """Prefetch a cache line of the next tile, for every other p."""
         fetch(self.k, self.builder, self.pointer(self.x, self.builder.add(
             self.then, self.builder.mul(p, self.number(self.columns)))))
 
@@ -294,7 +296,7 @@ class Across(Registers):
         return [*product(xs, ys)]
 
     def put(self, to: list[Any], sums: list[Any], more: Any) -> None:
-        """A register of rows for each column, turned, plus `more`."""
+        """Write the transposed registers of sums, plus `more`."""
         b, lanes, columns = self.builder, self.k.lanes, self.columns
         for half in [1 << n for n in range(columns.bit_length() - 1)]:        # squares of 2, 4... change their corners
             ways = [self.places([c + there if bool(c & half) == turned else c + here for c in range(lanes)])

@@ -26,7 +26,7 @@ from rushlight.ops.shape import overwrite
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor
 
-ROOM = mmap(-1, 1 << 20)
+ADDRESS_SPACE = mmap(-1, 1 << 20)
 
 
 class CannotCompile(Exception):
@@ -78,11 +78,11 @@ class Tracer(Watcher):
         self.draws: dict[int, tuple] = {}  # id of an array of random numbers -> (generator's method, args, kwargs, array)
         # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids are reused.
         self.alive: dict[int, ref] = {}
-        self.books = self.cells, self.owner, self.born, self.outside, self.written
+        self.tables = self.cells, self.owner, self.born, self.outside, self.written
         self.problem: str | None = None  # the first reason why the run cannot be a program
         self.breaks: list[Break] = []
         self.stops: list[tuple] = []  # for each graph break the user's frames, innermost first
-        self.handed: list[tuple[Tensor, str, tuple]] = []  # (tensor, line, frames) for each `t.data = ...`
+        self.replaced_data: list[tuple[Tensor, str, tuple]] = []  # (tensor, line, frames) for each `t.data = ...`
         self.late = False  # whether the backward runs that the caller may run later
         # values of the function's own tensors that decide the shape of a result -> (tensor, its bytes)
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
@@ -124,7 +124,7 @@ class Tracer(Watcher):
         self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
 
     def on_create(self, tensor: Tensor) -> None:
-        self.noted(tensor.array)
+        self.register(tensor.array)
         self.outside[id(tensor.array)] = True
 
     def on_write(self, tensor: Tensor, value: Tensor) -> None:
@@ -145,7 +145,7 @@ class Tracer(Watcher):
             self.steps.append(Store(self.external[place], v, line()))
 
     def generator_for(self, generator: Any) -> Any:
-        return Noted(generator, self.draws, self.stop)
+        return RecordingGenerator(generator, self.draws, self.stop)
 
     def on_draw(self, tensor: Tensor) -> None:
         """Record a step that draws these random numbers again."""
@@ -156,11 +156,11 @@ class Tracer(Watcher):
         self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
 
     def on_set_data(self, tensor: Tensor) -> None:
-        self.handed.append((tensor, where(line()), tuple(frames())))
+        self.replaced_data.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
         """Why a run that replaced the memory of these tensors cannot be a program. Adds the statements to `stops`."""
-        found = [(place, stop) for t, place, stop in self.handed if any(t is other for other in tensors)]
+        found = [(place, stop) for t, place, stop in self.replaced_data if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
         return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
 
@@ -253,7 +253,7 @@ class Tracer(Watcher):
 
     def found(self, array: np.ndarray) -> Value:
         """The value of an array that no op of this run has made."""
-        self.noted(array)
+        self.register(array)
         if id(array) in self.known:
             v = self.external[id(array)] = Value(array, "input", self.known[id(array)][1])
             self.inputs.append(v)
@@ -267,16 +267,16 @@ class Tracer(Watcher):
 
     def made(self, tensor: Tensor) -> Value:
         """A new value for the array of an op's output."""
-        self.noted(tensor.array)
-        v = self.cells[id(tensor.array)] = Value(blank(tensor.array))
+        self.register(tensor.array)
+        v = self.cells[id(tensor.array)] = Value(without_memory(tensor.array))
         return v
 
-    def noted(self, array: np.ndarray) -> None:
+    def register(self, array: np.ndarray) -> None:
         """Register an array whose id becomes a key of the tables: the id is removed when the array dies."""
         key = id(array)
         known = self.alive.get(key)
         if known is None or known() is not array:
-            self.alive[key] = ref(array, partial(strike, key, self.books))
+            self.alive[key] = ref(array, partial(forget_id, key, self.tables))
 
     def fitted(self, v: Value, target: Value) -> Value:
         """The written value `v`, converted to the dtype and shape of the target."""
@@ -292,13 +292,13 @@ class Tracer(Watcher):
 
     def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
         assert name in TABLE
-        v = Value(blank(array))
+        v = Value(without_memory(array))
         self.steps.append(Call(name, args, (v,), line(), self.late, ()))
         return v
 
     def seed(self, array: np.ndarray, number: int) -> None:
         """Register an array as the gradient of result `number`, given by the caller of backward."""
-        self.noted(array)
+        self.register(array)
         v = self.cells[id(array)] = Value(array, "input", ("seed", number))
         self.inputs.append(v)
 
@@ -313,7 +313,7 @@ class Tracer(Watcher):
         return Graph(steps, list(self.inputs), results, grads)
 
 
-class Noted:
+class RecordingGenerator:
     """A generator of random numbers that records each draw in `draws`."""
 
     def __init__(self, generator: Any, draws: dict[int, tuple], stop: Callable[[str], None]):
@@ -340,30 +340,30 @@ def layout_of(array: np.ndarray) -> Value:
                  np.zeros_like(array, subok=False), "constant")
 
 
-def blank(array: np.ndarray) -> np.ndarray:
+def without_memory(array: np.ndarray) -> np.ndarray:
     """An array of the same shape, dtype and layout that takes no memory: all elements share one place if C-contiguous."""
     if array.flags.c_contiguous:
-        return np.ndarray(array.shape, array.dtype, ROOM, 0, (0,) * array.ndim)
+        return np.ndarray(array.shape, array.dtype, ADDRESS_SPACE, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
     steps, step = [0] * array.ndim, array.itemsize
     for d in reversed(order):
         steps[d] = step
         step *= array.shape[d]
-    return np.ndarray(array.shape, array.dtype, room(step), 0, steps)
+    return np.ndarray(array.shape, array.dtype, address_space(step), 0, steps)
 
 
-def room(size: int) -> mmap:
+def address_space(size: int) -> mmap:
     """Address space of at least `size` bytes. No program writes to it, so it takes no physical memory."""
-    global ROOM
-    if len(ROOM) < size:
-        ROOM = mmap(-1, 2 * size)
-    return ROOM
+    global ADDRESS_SPACE
+    if len(ADDRESS_SPACE) < size:
+        ADDRESS_SPACE = mmap(-1, 2 * size)
+    return ADDRESS_SPACE
 
 
-def strike(key: int, books: tuple[dict, ...], gone: Any) -> None:
+def forget_id(key: int, tables: tuple[dict, ...], gone: Any) -> None:
     """Remove the id of an array that has died from all tables."""
-    for book in books:
-        book.pop(key, None)
+    for table in tables:
+        table.pop(key, None)
 
 
 def shaping(op: Any, args: tuple) -> list[Tensor]:
@@ -425,7 +425,7 @@ def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any
     """Call the function while the tracer watches; returns its result."""
     before, output = mode(), sys.stdout
     token = current.set(before.but(watch=tracer))
-    sys.stdout = heard = output and Heard(output, tracer)
+    sys.stdout = watched = output and WatchedStdout(output, tracer)
     try:
         return function(*args, **kwargs)
     finally:
@@ -434,11 +434,11 @@ def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any
         if (now.grad, now.inference, now.checks) != (before.grad, before.inference, before.checks):
             tracer.stop("changes what is recorded")
             current.set(now)
-        if sys.stdout is heard:
+        if sys.stdout is watched:
             sys.stdout = output
 
 
-class Heard:
+class WatchedStdout:
     """A stdout that reports prints to the tracer, since a program would not print."""
 
     def __init__(self, output: Any, tracer: Tracer):

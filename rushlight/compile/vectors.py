@@ -1,15 +1,15 @@
-"""Vector registers in compiled loops, where LLVM would not find by itself how to keep sums in them.
+"""Vector registers in compiled loops, for loops in which LLVM does not keep sums in registers by itself.
 
-`load(x, i)` reads as many float32 of a flat array as a register holds, from i on; `spread(x, i)` repeats x[i],
-`fma(a, b, c)` is a b + c, `add(a, b)` the sum, `sub(a, b)` the difference, `mul(a, b)` the product, `bigger(a, b)` the
-larger numbers, `store(x, i, v)` writes, `none()` is zeros, `along(v)` adds up, `most(v)` is the largest, `evens(a, b)`
-is every other number of a, then of what stands one further in b; `weight(v)` is exp, of numbers below 88, and 0 below -80,
-where denormal numbers, which take a hundred times as long, would come. These live in local variables only.
-`transpose(x, i, p, y, j, q)` turns a square of numbers, its rows p apart in x and q in y. `get`, `put` and
-`copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], are for numbers of any type; `select(condition, a, b)` chooses without a branch.
-`part(x, i)` is the array from i on, whose users are not counted (x must outlive it): to count them in each call of a
-function took a fifth of attention's time. `ahead(x, i)` has the cache fetch the line of x[i], which will be read soon.
-Nothing asks whether i is inside.
+Registers (they may be local variables only): `load(x, i)` reads a register of float32 from a flat array, from index i
+on; `store(x, i, v)` writes a register; `spread(x, i)` repeats x[i]; `none()` is zeros; `fma(a, b, c)` is a b + c;
+`add`, `sub`, `mul` and `bigger(a, b)` (maximum) work lane by lane; `along(v)` is the sum of all lanes, `most(v)` the
+largest; `evens(a, b)` has every other number of a, then of b shifted by one; `weight(v)` is exp(v) for v < 88, and 0
+for v < -80, which avoids slow denormal numbers.
+
+Arrays: `transpose(x, i, p, y, j, q)` transposes a square of numbers, with rows p apart in x and q apart in y. `get`,
+`put` and `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], work for numbers of any type; `select(condition, a, b)` chooses
+without a branch. `part(x, i)` is the array from index i on, without reference counting (x must outlive it), which is
+slow in small functions. `ahead(x, i)` prefetches the cache line of x[i]. Indices are not checked.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import numpy as np
 from rushlight.compile.intrinsics import backend
 from rushlight.compile.minimax import EXP32
 
-WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))          # feature, float32 lanes, registers
+WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))  # (processor feature, float32 lanes, registers)
 
 
 @cache
@@ -39,14 +39,14 @@ def machine() -> tuple[int, int]:
 
 @cache
 def functions() -> dict[str, Any]:
-    """The names, for the globals of loops."""
+    """{name: instruction}, for the globals of loops."""
     k = kinds(machine()[0])
     return {"select": backend().select} | {name: made for group in GROUPS for name, made in group(k).items()}
 
 
 @cache
 def kinds(lanes: int) -> SimpleNamespace:
-    """What the instructions are written with: Numba's `intrinsic`, its types, and LLVM's, with a type for a register."""
+    """The tools for writing instructions: Numba's `intrinsic` and types, llvmlite's `ir`, and a type for a register."""
     backend()
     from llvmlite import ir
     from numba import types
@@ -171,15 +171,15 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
 
 
 def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
-    """A call of a function that LLVM has."""
+    """A call of an LLVM intrinsic."""
     function = builder.module.globals.get(name) or k.ir.Function(
         builder.module, k.ir.FunctionType(result, [a.type for a in args]), name=name)
     return builder.call(function, args, **how)
 
 
 def fetch(k: SimpleNamespace, builder: Any, where: Any, writing: bool = False) -> None:
-    """Have the cache fetch the line at this address, which will be read, or written, soon."""
-    how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]  # into L1; not instructions but numbers
+    """Prefetch the cache line at this address, for reading or writing."""
+    how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]  # (write, locality 3: into L1, data cache)
     called(k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [builder.bitcast(where, k.ir.IntType(8).as_pointer()), *how])
 
 
@@ -226,7 +226,7 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
 
 
 def weights(k: SimpleNamespace) -> dict[str, Any]:
-    """What softmax is made of."""
+    """The instructions for softmax."""
     ir = k.ir
 
     @k.intrinsic
@@ -270,8 +270,12 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 
 
 def parts(k: SimpleNamespace) -> dict[str, Any]:
-    """`load_first(x, i, n)` reads n numbers and fills the register with zeros, `store_first(x, i, v, n)` writes n of v,
-    `store_evens(x, i, v, n)` to every other place, the first is i; `upto(v, n)` is -inf from the number n on."""
+    """Instructions for partial registers.
+
+    `load_first(x, i, n)` reads n numbers, and zeros for the rest. `store_first(x, i, v, n)` writes the first n numbers
+    of v; `store_evens(x, i, v, n)` writes them to every other index from i on. `upto(v, n)` is v with -inf from number
+    n on.
+    """
     ir = k.ir
 
     def first(builder, n):

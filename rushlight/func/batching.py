@@ -290,7 +290,7 @@ class Part:
 
 
 def innermost(args: Iterable) -> Level:
-    """The level at which an op on these arguments runs, None without batched ones. RuntimeError if its vmap has returned."""
+    """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level has returned."""
     found: Any = None
     for t in tensors_of(args):
         array: Any = t.array
@@ -332,7 +332,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             made, mapped = rule(op, level, parts, args[n:])
         finally:
             current.reset(token)
-        if not mapped:                            # random numbers, the same for all samples
+        if not mapped:  # random numbers, the same for all samples
             return made
         edges = edges_of(ruled, parts) if m.grad else ()
         if is_reduction:
@@ -357,13 +357,13 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
 
 
 def with_dims(args: tuple) -> tuple:
-    """The arguments of a reduction with its dimensions counted from the front, as its family hands them on."""
+    """The arguments of a reduction with `dim` as a tuple of dimensions >= 0."""
     x, dim, *more = args
     return x, None if dim is None else reduced_dims(dim, x.array.ndim), *more
 
 
 def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
-    """The nodes of the inputs at this level."""
+    """The nodes of the inputs in the level's graph; None for an input without a rule."""
     edges: list = []
     for p, has_rule in zip(parts, ruled):
         if p.__class__ is not list:

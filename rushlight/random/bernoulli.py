@@ -10,7 +10,7 @@ from rushlight.dtypes import of
 
 from .fast import Loop
 from .filling import DType, Shape, blocks, empty, kind_of
-from .stream import FEW, Stream
+from .stream import MAX_SMALL_DRAW, Stream
 
 _LOOP = Loop("chances", cost=1 / 16, call=1)
 STREAMS = ("portable", "intel")
@@ -56,7 +56,7 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
     if stream.variant == "intel":
         flat[...] = intel_uniform(int(stream.words(1)[0]), len(flat)) < p
         return out
-    if len(flat) <= FEW:
+    if len(flat) <= MAX_SMALL_DRAW:
         np.less(stream.uniform53(len(flat)), p, out=flat, casting="unsafe")
         return out
     below = np.uint64(math.ceil(p * 2.0**53))  # u < p as integers: u 2^53 < p 2^53

@@ -13,7 +13,7 @@ from .stream import Stream
 from .uniform import largest
 
 _LOOP = Loop("exchanged")
-FEW = 1000  # below this many numbers a Python loop is faster than the vectorized exchange
+MIN_VECTORIZED = 1000  # below this many numbers a Python loop is faster than the vectorized exchange
 _ONE_WORD = 2**28  # smaller ranges take a word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
@@ -159,7 +159,7 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
     place's own number if there is none. The number that a step leaves is the one in its own place, traced back to an
     untouched place.
     """
-    if len(partners) < FEW:
+    if len(partners) < MIN_VECTORIZED:
         order = list(range(len(partners)))
         for i, other in enumerate(partners.tolist()):
             order[i], order[other] = order[other], order[i]

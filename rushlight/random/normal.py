@@ -16,8 +16,8 @@ from .vector_math import each, log32, sincos32
 
 _LOOP = Loop("normals", call=3000)
 GROUP = 16  # 8 radii, then 8 angles
-FEW = 2048  # draws of fewer numbers compute the groups and the last 16 numbers together
-AHEAD = 156  # a draw of up to this many numbers computes the normals of a whole block of 624 words, for later draws, too
+MAX_ONE_CALL = 2048  # draws of fewer numbers compute the groups and the last 16 numbers together
+MAX_AHEAD = 156  # a draw of up to this many numbers computes the normals of a whole block of 624 words, for later draws, too
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
 
@@ -40,7 +40,7 @@ def normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float 
         parts[...] = narrow(fma64(standard(stream, len(parts)), std, mean), parts.dtype)
     elif parts.itemsize == 8:
         _fill(parts, stream.uniform53, _groups64, mean, std, lost=len(parts) % GROUP)
-    elif _LOOP(len(parts)) is None and len(parts) % GROUP == 0 and len(parts) <= min(AHEAD, stream.left):
+    elif _LOOP(len(parts)) is None and len(parts) % GROUP == 0 and len(parts) <= min(MAX_AHEAD, stream.left):
         parts[...] = scaled32(stream.in_groups(len(parts), GROUP, standard32), mean, std)
     else:
         draw, groups = (stream.uniform24, _groups32) if _LOOP.compiled is None else (stream.words, _groups_by_loop)
@@ -76,7 +76,7 @@ def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean
     `lost`: uniforms that torch draws in between and does not use.
     """
     whole = len(parts) // GROUP * GROUP
-    if whole < len(parts) < FEW:  # one call instead of two
+    if whole < len(parts) < MAX_ONE_CALL:  # one call instead of two
         drawn = draw(whole + lost + GROUP)
         normals = groups(np.concatenate((drawn[:whole], drawn[-GROUP:])), mean, std)
         parts[:whole], parts[-GROUP:] = normals[:whole], normals[-GROUP:]

@@ -19,7 +19,7 @@ from .rounding import narrow
 from .stream import Stream
 
 _THIRD = np.float32(1) / np.float32(3)
-_MOST = 2**16  # words that are read ahead
+_MAX_WORDS_AHEAD = 2**16  # words that are read ahead
 _NO_WORDS = np.empty(0, np.uint32)
 _LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, binomial_one, gamma_one)}
 
@@ -52,7 +52,7 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
             fill(words if compiled else words.tolist(), progress, numbers, *flat)
             break
         except IndexError:
-            ahead = min(_MOST, 16 * x.size)
+            ahead = min(_MAX_WORDS_AHEAD, 16 * x.size)
     stream.back_to(mark)
     stream.words(int(progress[1]) - len(left))
     stream.spare_normal = None if math.isnan(progress[2]) else float(progress[2])

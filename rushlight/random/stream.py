@@ -15,7 +15,7 @@ from .fast import Loop
 WORDS = 624  # words in a block of the twister
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator
 STATE_BYTES = 5056
-FEW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
+MAX_SMALL_DRAW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
 
 # torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the number of unread words
 # plus 1; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a CPU.
@@ -108,7 +108,7 @@ class Stream:
     def uniform24(self, n: int) -> np.ndarray:
         """(n,) float32, multiples of 2^-24 in [0, 1), one word each; read-only."""
         start, end = self._next, self._next + n
-        if n > FEW or end > WORDS:
+        if n > MAX_SMALL_DRAW or end > WORDS:
             return units24(self.words(n))
         self._next = end
         return self._worked_on(units24)[start:end]
@@ -116,7 +116,7 @@ class Stream:
     def uniform53(self, n: int) -> np.ndarray:
         """(n,) float64, multiples of 2^-53 in [0, 1), two words each; read-only."""
         start, end = self._next, self._next + 2 * n
-        if n > FEW or end > WORDS:
+        if n > MAX_SMALL_DRAW or end > WORDS:
             return units53(self.double_words(n))
         self._next = end
         return self._worked_on(every_unit53)[start:end:2]

@@ -327,7 +327,7 @@ def new_zeros(shape: tuple, like: Tensor) -> Any:
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
-    """(unique, sorted indices; for each stored value its position among them, or None if they were unique and sorted)."""
+    """(sorted unique indices, the position of each stored value among these); (indices, None) if already sorted unique."""
     if at.shape[1] == 0 or at.shape[0] == 0:
         return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
     flat = np.ravel_multi_index(tuple(at), size)

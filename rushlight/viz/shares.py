@@ -18,8 +18,8 @@ from rushlight.viz.steps import record
 
 @dataclass(frozen=True)
 class Part:
-    """What one use of the tensor sent back: `user`, the op that used it; `slot`, as which input; `share`, the
-    gradient; `made_at`, the statement."""
+    """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`: the gradient; `made_at`:
+    the op's statement."""
 
     user: Node
     slot: int

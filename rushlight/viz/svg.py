@@ -187,7 +187,7 @@ def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, flo
 
 
 def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
-    """The curve of an edge, from the bottom of its first box to the top of its last, vertical at each of its points."""
+    """The curve of an edge, from the bottom of the first box to the top of the last box, vertical at each point."""
     first, last = points[way[0]], points[way[-1]]
     stops = [(start, first.y + first.height / 2)]
     stops += [(points[i].x, points[i].y) for i in way[1:-1]]
