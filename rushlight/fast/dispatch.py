@@ -8,22 +8,25 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.fast import policy
-from rushlight.fast.index import Way, way_of
+from rushlight.fast.index import WAYS, way_of
+from rushlight.fast.policy import charge
 from rushlight.loops import budget
 
 
 def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
     """The result of the op's way, or of that of its derivative by the input `of`, else `kernel(*args)`."""
-    way = way_of(op, of) if budget.allowed else None
-    if way is None or way.passes and not policy.charge(way.passes, size_of(args), way.elements):
-        return kernel(*map(computed, args))
-    return module_of(way)(op, of, kernel, *args)
+    way = WAYS.get((op.name, of)) or way_of(op, of)
+    if way is None or not budget.allowed:
+        return kernel(*computed(args))
+    module, elements, passes, _ = way
+    if passes and not charge(passes, size_of(args) if of else args[0].size, elements):
+        return kernel(*(computed(args) if of else args))
+    return run_of(module)(op, of, kernel, *args)
 
 
 @cache
-def module_of(way: Way) -> Callable:
-    return import_module(way.module).run
+def run_of(module: str) -> Callable:
+    return import_module(module).run
 
 
 def size_of(args: tuple) -> int:
@@ -33,6 +36,6 @@ def size_of(args: tuple) -> int:
     return max(size, second.size) if second.__class__ is ndarray else size
 
 
-def computed(a: Any) -> Any:
-    """The array of a gradient that is not computed yet (ops/chains.py)."""
-    return a.array() if hasattr(a, "through") else a
+def computed(args: tuple) -> tuple:
+    """The arguments of a rule, with the array of each gradient that was put off (ops/chains.py)."""
+    return args if args[0].__class__ is ndarray else tuple([a.array() if hasattr(a, "through") else a for a in args])

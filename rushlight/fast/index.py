@@ -13,6 +13,8 @@ import numpy as np
 
 from rushlight.loops import budget
 
+ON_AT_START = budget.allowed                      # RUSHLIGHT_FAST=0: the core asks for no way at all
+
 # -- seconds ---------------------------------------------------------------------------------------------------------
 
 # Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first sum of 300 x 300 took
@@ -80,8 +82,8 @@ def way_of(op: Any, of: str) -> Way | None:
 
 def least(op: Any, of: str, of_half: bool) -> float:
     """From how many elements on the op, or its derivative, has a faster way; 0 where its way takes small arrays, too; inf
-    where it has none, or faster ways are off."""
-    way = way_of(op, of) if budget.allowed else None
+    where it has none, or faster ways were off from the start."""
+    way = way_of(op, of) if ON_AT_START else None
     if way is None:
         return inf
     return 0 if way.small else HALF_ELEMENTS if of_half else way.elements

@@ -5,7 +5,7 @@ The work done decides, never the clock, so a program that is run again gives the
 from __future__ import annotations
 
 from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
-from rushlight.loops.budget import Budget
+from rushlight.loops.budget import CALL, ELEMENT, Budget
 
 small_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
 large_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
@@ -16,6 +16,5 @@ def charge(passes: float, size: int, large: float) -> bool:
 
     `large`: from how many elements on the passes cost a quarter of what small arrays cost: there most of it is calls.
     """
-    if size < large:
-        return small_arrays.charge_passes(passes, size)
-    return large_arrays.charge_passes(passes / 4, size)
+    budget, passes = (small_arrays, passes) if size < large else (large_arrays, passes / 4)
+    return budget.charge(passes * (CALL + ELEMENT * size)) and size > 0

@@ -63,7 +63,7 @@ def test_a_way_gives_what_the_reference_gives(name, of, monkeypatch):
         used.append(args)
         return kernel(*args)
 
-    found = dispatch.module_of(way)(op, of, counted, *arguments(name, of))
+    found = dispatch.run_of(way.module)(op, of, counted, *arguments(name, of))
     fast.off()
     try:
         expected = kernel(*reset(arguments(name, of)))
@@ -97,7 +97,7 @@ def test_the_package_is_right_with_all_ways_off(off):
 
 
 def test_off_no_way_is_asked_and_nothing_is_charged(off, monkeypatch):
-    monkeypatch.setattr(dispatch, "module_of", lambda way: pytest.fail(f"{way} was asked"))
+    monkeypatch.setattr(dispatch, "run_of", lambda way: pytest.fail(f"{way} was asked"))
     left = policy.small_arrays.left, policy.large_arrays.left
     step(600)
     assert left == (policy.small_arrays.left, policy.large_arrays.left)
