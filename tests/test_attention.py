@@ -91,7 +91,7 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
     for least in (1 << 40, 1):
         monkeypatch.setattr(kernels, "LEAST", least)
-        monkeypatch.setattr(kernels.spent, "left", float("inf"))
+        monkeypatch.setattr(kernels.small_arrays, "left", float("inf"))
         out, lse = kernels.attention([q, k, v, mask], False, 0.5)
         found.append([out, lse, *kernels.attention_back([q, k, v, mask, out, lse, g], False, 0.5)])
     same(*found, 4e-6)
@@ -106,7 +106,7 @@ def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     for x in (small, large, small):
         kernels.attention([x, x, x], True, 0.5)
     assert found == [64]
-    monkeypatch.setattr(kernels.spent, "left", 0.0)
+    monkeypatch.setattr(kernels.small_arrays, "left", 0.0)
     kernels.attention([small, small, small], True, 0.5)
     assert found == [64, 3]
 

@@ -105,7 +105,7 @@ def test_which_products_the_loops_take(monkeypatch):
 
 def test_a_layer_of_few_rows(monkeypatch):
     """Through tensors, with the gradients, eager and compiled, which use the same loops."""
-    monkeypatch.setattr(matmul, "spent", matmul.Spent(matmul.PAID))
+    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
     matmul.spent.left = 0
     rushlight.manual_seed(0)
     layer, x = rushlight.nn.Linear(1100, 1024), rushlight.randn(10, 1100)

@@ -40,7 +40,7 @@ def matrix(rng, m, n, layout):
 @pytest.fixture
 def at_once(monkeypatch):
     """Loops from the first product on."""
-    monkeypatch.setattr(matmul, "spent", matmul.Spent(matmul.PAID))
+    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
     matmul.spent.left = 0
 
 
@@ -136,7 +136,7 @@ def test_all_cores_give_the_same_numbers(monkeypatch):
 
 def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
     """By the work alone: a program repeated gives the same numbers."""
-    monkeypatch.setattr(matmul, "spent", matmul.Spent(matmul.PAID))
+    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
     used = []
     monkeypatch.setattr(matmul, "compiled", lambda: used.append(True))
     monkeypatch.setattr(matmul.spent, "left", 2 * 128 ** 3)

@@ -189,11 +189,13 @@ def has_numba():
 class Paid:
     """Replaces rushlight's JIT budget: a program uses loops at once."""
 
-    def paid(self, cost):
+    def charge(self, cost):
         return numba is not None
 
-    def enough(self, passes, size):
+    def charge_passes(self, passes, size):
         return numba is not None and size > 0
+
+    paid, enough = charge, charge_passes          # old names, for the ways of convolution
 
 
 much = Paid()

@@ -17,6 +17,7 @@ import numpy as np
 from rushlight.compile import scalars, vectors
 from rushlight.compile.bundle import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
+from rushlight.ops.rows import FUNCTIONS as ROWS
 from rushlight.ops.table import SHARED, TABLE
 from rushlight.ops.worlds import ARRAYS
 
@@ -27,7 +28,8 @@ INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
     (HERE + "cache", "calling"): (OURS, "calling"),
     (HERE + "intrinsics", "backend"): (OURS, "backend"), ("rushlight.optional", "has_numba"): (OURS, "has_numba"),
-    ("rushlight.optional", "much"): (OURS, "much"), ("rushlight.optional", "numba_loads"): (OURS, "has_numba"),
+    ("rushlight.fast.policy", "large_arrays"): (OURS, "much"), ("rushlight.optional", "much"): (OURS, "much"),
+    ("rushlight.optional", "numba_loads"): (OURS, "has_numba"),
     (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
     ("rushlight.errors", "explain"): (OURS, "explain"), ("rushlight.dtypes", "of"): (OURS, "of"),
     ("rushlight.autograd.grad_mode", "mode"): (OURS, "mode"), ("rushlight.ops.arguments", "Touched"): (OURS, "Touched"),
@@ -36,7 +38,7 @@ INSTEAD = {
     **{("rushlight.ops.recurrent_loops", name): ("rushlight.ops.kernels.recurrent", name)
        for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
     ("rushlight.ops.kernels", "rows"): (OURS, "LOOPS"), ("rushlight.ops.kernels", "channels"): (OURS, "LOOPS")}
-IN_FOLDERS = {("rushlight.optional", "Spent"): (OURS, "Spent")}
+IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
@@ -119,21 +121,20 @@ class Module(Bundle):
     def kernel(self, name: str) -> str:
         """The expression for the kernel `kernels.name` of a program."""
         op = TABLE[name]
-        kernel: Any = op.kernel
+        kernel: Any = in_full(op.kernel)
         inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
         if "stay" in inner:
             deep = closure(inner["stay"])
-            return f"{self.need(OURS, 'staying')}({self.function(name, deep['kernel'])}, {deep['last']})"
+            return f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, {deep['last']})"
         if "op" in inner and "kernel" in inner:
-            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, inner['kernel'])})"
+            if (name, "") not in ROWS:
+                return self.function(name, in_full(inner["kernel"]))
+            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, in_full(inner['kernel']))})"
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
-        """The expression for the row loop of an op (ops/rows.py)."""
-        from rushlight.ops.rows import FUNCTIONS
-        function = FUNCTIONS.get((name, ""))
-        if function is None:
-            return "None"
+        """The function of large arrays for an op (ops/rows.py)."""
+        function = ROWS[name, ""]
         if function.__name__ == "run":
             self.along.append(name)
             return f"{self.need('rushlight.ops.rows', 'along_rows')}({name!r})"
@@ -286,6 +287,11 @@ def {p.mark}call({', '.join(names)}):
 def elements() -> set[str]:
     """The names of scalar functions."""
     return {*scalars.NAMES, *(f"{name}64" for name in scalars.NAMES)} - {"abs"}
+
+
+def in_full(kernel: Any) -> Any:
+    """The kernel without its care for 16-bit floats (ops/kernels/halves.py)."""
+    return getattr(kernel, "in_full", kernel)
 
 
 def closure(function: Any) -> dict[str, Any]:
