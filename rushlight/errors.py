@@ -10,10 +10,12 @@ from functools import lru_cache, wraps
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
+from rushlight.base.text import GENERATED
+
 F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")           # Python's import, and functions that are written out
+OURS = (PACKAGE, "<frozen ", GENERATED)           # the package's files, Python's import, generated functions
 DEMO = PACKAGE + "demo" + os.sep                                  # a program that uses the library, as the user's do
 
 

@@ -28,6 +28,12 @@ except ImportError:                               # loops then work on whole arr
     numba = None
 
 
+def define(text, name, scope, title):
+    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
+    exec(compile(text, f"<rushlight {title}>", "exec"), scope)
+    return scope[name]
+
+
 def machine_code(function, text="", flags=FLAGS):
     """A loop, compiled at its first call; kept on disk where this text is a file."""
     if numba is None:
@@ -52,9 +58,9 @@ def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
     names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}     # of functions beside the loop
-    exec(text, names)
+    kernel = define(text, "kernel", names, "loop")
     made_of = text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items())
-    return machine_code(names["kernel"], repr(made_of), flags)
+    return machine_code(kernel, repr(made_of), flags)
 
 
 class Kept:

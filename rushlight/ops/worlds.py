@@ -16,6 +16,7 @@ import numpy as np
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
+from rushlight.base.text import define
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
 from rushlight.optional import LARGE, ROWS, SOME, loops_pay
@@ -188,7 +189,8 @@ def apart(output: Any) -> Any:
 
 def save_function(op: Op) -> Callable:
     """(args, edges, outputs) -> what a node keeps for its rules."""
-    return eval(compile(save_source(op), f"<what {op.name} saves>", "eval"))
+    text = f"def save(a, e, r):\n    return {save_source(op).partition(': ')[2]}\n"
+    return define(text, "save", {"apart": apart}, f"saved by {op.name}")
 
 
 def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
@@ -203,9 +205,9 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:
                 scope[f"rule{i}"] = rebind(op.rules[name], names)
-        exec(compile(backward_source(op, world, kept, several), f"<backward of {op.name}>", "exec"), scope)
-        setattr(op.node, world, scope["run"])
-        return scope["run"](node, g)
+        run = define(backward_source(op, world, kept, several), "run", scope, f"backward of {op.name}, {world}")
+        setattr(op.node, world, run)
+        return run(node, g)
     return first
 
 

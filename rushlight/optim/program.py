@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.text import define
 from rushlight.ops.worlds import ARRAYS, rebind
 
 # What ops look like between numbers. `pow` and the comparisons are for numbers alone.
@@ -94,13 +95,8 @@ class Program:
     def __init__(self, numbers: str, update: str, buffers: int, given: list, tape: list, wanted: dict, constants: dict):
         self.given, self.tape, self.wanted, self.constants = given, tape, wanted, constants
         self.source, self.buffers = f"{update}\n{numbers}", buffers
-        self.numbers = defined(numbers, "numbers", {})
-        self.update = defined(update, "update", {**ARRAYS, "copyto": np.copyto})
-
-
-def defined(source: str, name: str, namespace: dict[str, Any]) -> Callable:
-    exec(compile(source, "<rushlight optimizer>", "exec"), namespace)
-    return namespace[name]
+        self.numbers = define(numbers, "numbers", {}, "numbers of an optimizer")
+        self.update = define(update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer")
 
 
 @lru_cache(maxsize=256)
