@@ -21,7 +21,7 @@ numbers = count(2)
 
 
 def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED) -> Callable:
-    """The function `name` of the text, which is run in `scope`.
+    """The function `name` of the text, which is run in `scope` and taken out of it.
 
     `title` says what the text is, as in "call of where": with `prefix` it is the file name of the code. A title in use
     gets a number. `prefix`: "<" for code that counts as the user's own.
@@ -30,7 +30,7 @@ def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str 
     """
     file, lines = register(text, title, prefix)
     exec(compile(text, file, "exec"), scope)
-    function = scope[name]
+    function = scope.pop(name)  # a function in its own globals would be a reference cycle
     drop = finalize(function.__code__, forget, file, lines)
     drop.atexit = False
     return function  # type: ignore[no-any-return]

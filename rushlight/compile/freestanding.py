@@ -31,7 +31,7 @@ except ImportError:                               # loops then work on whole arr
 def define(text, name, scope, title):
     """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
     exec(compile(text, f"<rushlight {title}>", "exec"), scope)
-    return scope[name]
+    return scope.pop(name)
 
 
 def machine_code(function, text="", flags=FLAGS):

@@ -105,10 +105,11 @@ class Arguments:
                 lines += ["else:", *indented(tupled("args = ", counted.split(", ")))]
             elif behind:
                 lines += [*conditional("elif", behind), *indented(tupled("args = ", counted.split(", ")))]
-        lines += tupled("", self.all, " = values = args")
+        names = ", ".join(self.all) + "," * (len(self.all) == 1)
+        lines += [f"{names} = values = args"] if len(names) < 70 else tupled("", self.all, " = values = args")
         if self.promoted:
-            some = tupled("", self.promoted)[0]
-            lines += [f"{some} = to_one_dtype(op, {some})"]
+            some = ", ".join(self.promoted) + "," * (len(self.promoted) == 1)
+            lines += [f"{some} = to_one_dtype(op, ({some}))"]
         if self.listed:
             place = op.inputs.index("tensors")
             lines += tupled("tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})")
