@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 from weakref import finalize
@@ -18,6 +18,7 @@ from weakref import finalize
 GENERATED = "<rushlight "
 
 numbers = count(2)
+WIDTH = 88  # columns of a line before its block is indented
 
 
 def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED) -> Callable:
@@ -52,3 +53,39 @@ def forget(file: str, lines: list[str]) -> None:
     entry = linecache.cache.get(file)
     if entry is not None and len(entry) == 4 and entry[2] is lines:
         del linecache.cache[file]
+
+
+# -- lines of at most 100 columns, as lists of lines -------------------------------------------------
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """The lines of a block."""
+    return [f"    {line}" for line in lines]
+
+
+def folded(head: str, items: Sequence[str], tail: str) -> list[str]:
+    """`head` items `tail` in one line, or in several where that is too long."""
+    line = head + ", ".join(items) + tail
+    if len(line) <= WIDTH:
+        return [line]
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 6 <= WIDTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"{item},")
+    return [head, *indented(lines), tail.removeprefix(",")]
+
+
+def tupled(head: str, items: Sequence[str], tail: str = "") -> list[str]:
+    """`head` (items) `tail`."""
+    return folded(f"{head}(", items, ("," if len(items) == 1 else "") + ")" + tail)
+
+
+def conditional(word: str, condition: str, brackets: bool = False) -> list[str]:
+    """`if condition:` in one line, or in several where that is too long."""
+    line = f"{word} ({condition}):" if brackets else f"{word} {condition}:"
+    if len(line) <= WIDTH:
+        return [line]
+    first, *others = condition.split(" or ")
+    return [f"{word} (", f"    {first}", *[f"    or {other}" for other in others], "):"]

@@ -26,7 +26,7 @@ from rushlight.autograd.clock import Writes, tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, share_writes, user
 from rushlight.autograd.views import register
-from rushlight.base.text import define
+from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.errors import NoArray
 from rushlight.ops.arguments import binder, constant, left_out, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
@@ -34,8 +34,6 @@ from rushlight.ops.results import filled, into, result_type
 from rushlight.ops.table import FLOATING, TABLE, Op
 from rushlight.ops.worlds import save_source
 from rushlight.tensor import Tensor, from_array
-
-WIDTH = 88                                        # columns of a line before its block is indented
 
 
 @lru_cache(maxsize=2048)
@@ -163,38 +161,6 @@ class Arguments:
 def own(name: str) -> str:
     """The name of an argument in the text, where the text has no other use for the name."""
     return f"{name}_" if name in TAKEN else name
-
-
-def indented(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
-
-
-def folded(head: str, items: Sequence[str], tail: str) -> list[str]:
-    """`head` items `tail` in one line, or in several where that is too long."""
-    line = head + ", ".join(items) + tail
-    if len(line) <= WIDTH:
-        return [line]
-    lines, tail = [], tail.removeprefix(",")
-    for item in items:
-        if lines and len(lines[-1]) + len(item) + 6 <= WIDTH:
-            lines[-1] += f" {item},"
-        else:
-            lines.append(f"{item},")
-    return [head, *indented(lines), tail]
-
-
-def tupled(head: str, items: Sequence[str], tail: str = "") -> list[str]:
-    """`head` (items) `tail`."""
-    return folded(f"{head}(", items, ("," if len(items) == 1 else "") + ")" + tail)
-
-
-def conditional(word: str, condition: str, brackets: bool = False) -> list[str]:
-    """`if condition:` in one line, or in several where that is too long."""
-    line = f"{word} ({condition}):" if brackets else f"{word} {condition}:"
-    if len(line) <= WIDTH:
-        return [line]
-    first, *others = condition.split(" or ")
-    return [f"{word} (", f"    {first}", *[f"    or {other}" for other in others], "):"]
 
 
 def one_output(saved: Sequence[str]) -> list[str]:
