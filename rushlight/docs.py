@@ -28,7 +28,7 @@ from rushlight import creation
 from rushlight.errors import meant
 from rushlight.nn import functional
 from rushlight.ops import families, later
-from rushlight.ops.build import elementwise, is_general, offered
+from rushlight.ops.build import elementwise, offered
 from rushlight.ops.calls import source
 from rushlight.ops.documentation import expression, public
 from rushlight.ops.formula import Formula
@@ -134,8 +134,10 @@ def indented(text: str) -> str:
 def call_text(op: Op) -> str:
     """The text of the eager call: written out for this op, or the function that its family makes."""
     family = op.family
-    if family is elementwise:
-        family = families.general if is_general(op) else families.unary if len(op.inputs) == 1 else families.binary
+    if family is elementwise and not op.settings and len(op.inputs) <= 2:
+        family = families.unary if len(op.inputs) == 1 else families.binary
+    elif family is elementwise:
+        family = families.general
     if family in (families.general, families.view):
         return source(op, view=family is families.view)
     call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")

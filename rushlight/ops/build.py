@@ -29,17 +29,12 @@ PASSES = 12                                       # of NumPy's over a tensor, th
 def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
     op.elementwise = True
-    if is_general(op):
+    if op.settings or len(op.inputs) > 2:
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
             op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
         return families.general(op)
     return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
-
-
-def is_general(op: Op) -> bool:
-    """Whether an elementwise op has too many arguments for the families of one and two inputs."""
-    return bool(op.settings) or len(op.inputs) > 2
 
 
 def staying(op: Op, kernel: Callable, last: int) -> Callable:
