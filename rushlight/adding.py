@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.memory_format import room_like
-from rushlight.optional import SOME
 
 try:                                              # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
     from numpy._core.multiarray import c_einsum as rows_einsum
@@ -76,7 +76,7 @@ def in_c_order(r: Any) -> Any:
 
 def add_to(a: ndarray, b: ndarray) -> None:
     """a += b."""
-    if a.itemsize == 2 and a.size >= SOME:        # half precision (or int16) by way of single: NumPy takes 30 times as long
+    if a.itemsize == 2 and a.size >= HALF_ELEMENTS:        # 16-bit floats by way of float32
         from rushlight.ops.kernels.halves import singly
         a[...] = singly("add", np.add, (a, b))
     else:

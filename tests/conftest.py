@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import rushlight
-from rushlight import optional
 from rushlight.compile import paying
 from rushlight.compile.function import Compiled
+from rushlight.fast import index, policy
 from rushlight.ops.kernels import matmul
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
@@ -70,12 +70,12 @@ def torch():
 @pytest.fixture(autouse=True)
 def as_if_alone(monkeypatch):
     """Each test begins as the first of a process, whichever ran before it: the random numbers that a seed gives, and NumPy
-    until a test's own work has paid for loops (`Spent` in rushlight/optional.py)."""
-    monkeypatch.setattr(optional.spent, "left", optional.PRICE)
-    monkeypatch.setattr(optional.spent, "loading", 0)           # as if Numba were not there yet
+    until a test's own work has paid for loops (rushlight/fast/policy.py)."""
+    monkeypatch.setattr(policy.small_arrays, "left", index.LOADING_SECONDS)
+    monkeypatch.setattr(policy.small_arrays, "loading", 0)           # as if Numba were not there yet
     monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
     monkeypatch.setattr(matmul.spent, "loading", 0)
-    monkeypatch.setattr(optional.much, "left", 0.0)             # large arrays go through loops
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0)             # large arrays go through loops
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)

@@ -9,7 +9,9 @@ import pytest
 
 import rushlight
 from rushlight import optional
-from rushlight.optional import PRICE, Spent
+from rushlight.fast import policy
+from rushlight.fast.index import LOADING_SECONDS
+from rushlight.loops.budget import Budget
 
 F = rushlight.nn.functional
 
@@ -62,7 +64,7 @@ def test_both_give_the_same(function, monkeypatch):
     """Of loops, which a test of a large tensor has, and of NumPy, before they have paid."""
     found = []
     for left in (0.0, np.inf):
-        monkeypatch.setattr(optional.much, "left", left)
+        monkeypatch.setattr(policy.large_arrays, "left", left)
         x = large(40_000)
         y = function(x)
         (y * y).sum().backward()
@@ -71,24 +73,24 @@ def test_both_give_the_same(function, monkeypatch):
 
 
 def test_what_alone_costs_the_price_is_for_loops():
-    bill = Spent(PRICE)
-    assert not bill.paid(PRICE / 2)
-    assert bill.paid(PRICE / 2) == optional.has_numba()
+    bill = Budget(LOADING_SECONDS)
+    assert not bill.charge(LOADING_SECONDS / 2)
+    assert bill.charge(LOADING_SECONDS / 2) == optional.has_numba()
 
 
 def test_without_numba_numpy_goes_on(monkeypatch):
     monkeypatch.setattr(optional, "has_numba", lambda: False)
-    bill = Spent(PRICE)
-    assert not any(bill.paid(PRICE) for _ in range(3))
+    bill = Budget(LOADING_SECONDS)
+    assert not any(bill.charge(LOADING_SECONDS) for _ in range(3))
 
 
 def test_who_compiles_does_not_wait_for_loops(monkeypatch):
     pytest.importorskip("numba")
-    monkeypatch.setattr(optional.much, "left", PRICE)
+    monkeypatch.setattr(policy.large_arrays, "left", LOADING_SECONDS)
     program = rushlight.compile(lambda x: x.exp() + 1)
     for _ in range(3):
         program(rushlight.ones(3))
-    assert optional.much.left == 0
+    assert policy.large_arrays.left == 0
 
 
 def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
@@ -97,14 +99,14 @@ def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
     (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less')")
     code = """if True:
         import warnings, rushlight
-        from rushlight import optional
-        optional.much.left = optional.spent.left = optional.PRICE / 2
+        from rushlight.fast import policy
+        policy.large_arrays.left = policy.small_arrays.left = 0.15
         x = rushlight.ones(300, 1000, requires_grad=True)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             for _ in range(200):
                 rushlight.softmax(rushlight.nn.functional.gelu(x), 1).sum().backward()
-            assert optional.much.left == float("inf")
+            assert policy.large_arrays.left == float("inf")
         print([str(w.message).split(";")[0] for w in told], rushlight.compile(lambda x: x * 2)(x.detach()).sum().item())
     """
     path = f"{tmp_path}:{Path(rushlight.__file__).parent.parent}"

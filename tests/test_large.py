@@ -8,13 +8,17 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight import optional
-from rushlight.ops import large, later, rows, worlds
+from rushlight.fast import dispatch
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS as LARGE
+from rushlight.fast.index import WAYS
+from rushlight.fast.policy import small_arrays as spent
+from rushlight.loops import budget
+from rushlight.loops.budget import Budget
+from rushlight.ops import large, later, rows
 from rushlight.ops.kernels import index
 from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
 from rushlight.ops.table import TABLE, parameters
 from rushlight.ops.worlds import ARRAYS, rebind
-from rushlight.optional import LARGE, spent
 
 pytest.importorskip("numba")
 while later.next_part():
@@ -85,7 +89,7 @@ def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
     """The whole way round, against the same numbers in small pieces, for which NumPy is called."""
     calls = []
     run = large.run
-    monkeypatch.setattr(worlds, "runner", lambda: lambda *args: calls.append(args[1]) or run(*args))
+    monkeypatch.setattr(dispatch, "run_of", lambda way: lambda *args: calls.append(args[1]) or run(*args))
     x = rushlight.randn(3, SIZE // 2, requires_grad=True)
     getattr(F, function)(x).pow(2).sum().backward()
     assert "" in calls or function == "tanh"      # NumPy's own tanh is asked for by larger ones only
@@ -249,8 +253,8 @@ def test_rows_that_are_added_up(n):
         index.add_rows(x, np.full(1200, n), g)
 
 
-def test_entries_with_loops_for_rows_are_those_that_say_so():
-    assert {name for name, _ in rows.FUNCTIONS} == {name for name, op in TABLE.items() if "rows" in op.options}
+def test_entries_with_loops_for_rows_are_those_of_the_index():
+    assert set(rows.FUNCTIONS) == {key for key, way in WAYS.items() if way.module == rows.__name__}
     assert all(of == "" or of in TABLE[name].rules for name, of in rows.FUNCTIONS)
 
 
@@ -306,9 +310,9 @@ def test_when_loops_take_over(monkeypatch):
 
 @pytest.mark.parametrize(("numba", "calls"), [(False, 7), (True, 1)])
 def test_numba_that_is_there_costs_no_loading(numba, calls, monkeypatch):
-    monkeypatch.setattr(optional, "modules", {"numba": None} if numba else {})
-    bill = optional.Spent(1.0, loading=0.75)
-    assert [bill.paid(0.125) for _ in range(12)].index(True) == calls
+    monkeypatch.setattr(budget, "modules", {"numba": None} if numba else {})
+    bill = Budget(1.0, loading=0.75)
+    assert [bill.charge(0.125) for _ in range(12)].index(True) == calls
 
 
 # -- memory

@@ -16,11 +16,11 @@ LAYERS = [
      "memory_format",
      "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
      "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
-     "compile.vectors"],
+     "compile.vectors", "core", "loops", "fast.index", "fast.policy"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
-    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "copying", "compile.expressions"],
+    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "fast", "copying", "compile.expressions"],
     ["ops", "creation", "inspection", "lists", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
     ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching",
      "func.boundary"],

@@ -12,6 +12,7 @@ import pytest
 import rushlight
 from rushlight import optional
 from rushlight.autograd import grad, gradcheck, gradgradcheck
+from rushlight.fast import policy
 
 linalg = rushlight.linalg
 RANDOM = np.random.default_rng(5)
@@ -419,7 +420,7 @@ def test_distances_of_near_points_are_exact():
 @pytest.mark.parametrize(("x", "y"), [((200, 128), (60, 128)), ((3, 1, 40, 100), (2, 50, 100)), ((4, 10, 70), (40, 70))])
 def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
     """Of points far from 0, of points beside each other, and of those that are the same."""
-    monkeypatch.setattr(optional.much, "left", 0.0 if loops and optional.has_numba() else np.inf)
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and optional.has_numba() else np.inf)
     a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
     b[..., :20, :] = a.reshape(-1, x[-1])[:20]
     b[..., 10:20, :] *= 1 + 1e-5

@@ -12,11 +12,11 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.autograd import grad
+from rushlight.fast.policy import small_arrays as spent
 from rushlight.nn.utils import rnn as sequences
 from rushlight.ops import recurrent
 from rushlight.ops import recurrent_loops as loops
 from rushlight.ops import recurrent_texts as texts
-from rushlight.optional import spent
 
 LENGTHS = [2, 4, 1, 3, 4]
 INPUT, HIDDEN, STEPS, BATCH = 3, 4, 4, 5

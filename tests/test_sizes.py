@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rushlight as rl
+from rushlight.fast.policy import small_arrays as spent
 from rushlight.nn import functional as F
-from rushlight.optional import spent
 
 # either side of 4096 and of 65,536 numbers (adding.FEW, reduce.LEAST), rows of up to 1024 (adding.LONG), columns, channels
 SHAPES = [(4095,), (4096,), (70_000,), (70, 100), (3, 1500), (1500, 3), (1, 5000), (5000, 1), (300, 257), (9, 40, 30),

@@ -14,6 +14,7 @@ from rushlight.autograd.clock import stamp
 from rushlight.autograd.engine import after, before, let_go, reachable, steps
 from rushlight.autograd.grad_mode import current, mode
 from rushlight.autograd.node import Node, Output
+from rushlight.core import faster
 from rushlight.errors import explain, suggesting
 from rushlight.tensor import ADDING, Tensor, created, from_array, method, writes_of
 
@@ -230,7 +231,7 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     if checks:
         from rushlight.autograd.finite import check  # loaded with the first anomaly detection
     asked = None if targets is None else chosen.set(True)
-    lazy = world == "arrays" and not checks and "rushlight.ops.large" in sys.modules
+    lazy = world == "arrays" and not checks and faster.deferral is not None
     token = current.set(m.but(grad=create_graph))
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks), lazy):

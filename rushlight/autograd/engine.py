@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from operator import attrgetter
+from operator import add, attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -17,11 +17,12 @@ from rushlight import dtypes
 from rushlight.adding import added
 from rushlight.autograd.clock import clock
 from rushlight.autograd.node import Hooks, Node, Parts
+from rushlight.core import faster
 from rushlight.errors import explain, ours, place, placed, user_frame
-from rushlight.optional import SOME
 from rushlight.tensor import Tensor, from_array
 
-LARGE = 1 << 18                                   # numbers from which the pages of a new array cost more than its sums
+GRADIENTS = faster.Site("sum of gradients")
+LEAST = faster.least(GRADIENTS)                   # elements from which gradients may be added up in a faster way
 age = attrgetter("seq")
 Step = tuple[Node, Any, Any]                      # node, gradient of its output, gradients of its inputs
 
@@ -80,9 +81,9 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
     fast, grads = world == "arrays", dict(seeds)
     total = sum_to_array if fast else sum_to_tensor
     walk = Walk(order, wanted)
+    lazy = lazy and all([node.hooks is None and (node.op is not None or node.leaf) for node in order])    # no user's code
     if lazy:
-        from rushlight.ops.chains import ready, whole  # loaded with the first large tensor
-        lazy = all([node.hooks is None and (node.op is not None or node.leaf) for node in order])   # no code of the user's
+        ready, whole = faster.deferral  # type: ignore[misc]
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
@@ -125,7 +126,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             if known is None:
                 grads[edge] = ge
             else:
-                grads[edge] = known + ge if not fast or ge.size < SOME else sum_of_many(known, ge)
+                grads[edge] = known + ge if not fast or ge.size < LEAST else faster.faster(GRADIENTS, "", add, known, ge)
 
 
 def let_go(node: Node, saved: tuple) -> None:
@@ -156,20 +157,6 @@ def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
     axes = broadcast_axes(g.shape, shape)
     r = added(g, axes) if axes else g
     return r if r.shape == shape else r.reshape(shape)
-
-
-def sum_of_many(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b, large ones in memory that is used again."""
-    if not (a.__class__ is b.__class__ is np.ndarray):
-        return a + b
-    if a.itemsize == 2:                           # each sum by way of single: NumPy takes 30 times as long
-        from rushlight.ops.large import run
-        from rushlight.ops.table import TABLE
-        return run(TABLE["add"], "", np.add, a, b)
-    if a.size < LARGE:
-        return a + b
-    from rushlight.ops.kernels.memory import memory
-    return np.add(a, b, out=memory.take(a.shape, a.dtype) if a.dtype == b.dtype else None)
 
 
 def sum_to_tensor(g: Any, shape: tuple) -> Any:

@@ -194,11 +194,13 @@ def has_numba():
 class Paid:
     """In rushlight, what turns to loops once large tensors have paid for them; a program does not wait."""
 
-    def paid(self, cost):
+    def charge(self, cost):
         return numba is not None
 
-    def enough(self, passes, size):
+    def charge_passes(self, passes, size):
         return numba is not None and size > 0
+
+    paid, enough = charge, charge_passes          # old names, for the ways of convolution
 
 
 much = Paid()

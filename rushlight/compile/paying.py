@@ -11,7 +11,9 @@ from contextvars import ContextVar
 from math import inf
 from typing import Any
 
-from rushlight.optional import CALL, ELEMENT, has_numba
+from rushlight.loops import budget
+from rushlight.loops.budget import CALL, ELEMENT
+from rushlight.optional import has_numba
 
 LEAST = 0.1                                       # seconds before which nobody asks what compiling costs
 MUCH = 1 << 14                                    # numbers from which a compiled program does not wait
@@ -19,20 +21,26 @@ at_once: ContextVar[bool] = ContextVar("at_once", default=False)           # in 
 
 
 class Loop:
-    """`function`: the compiled loop, None until it was paid for.
+    """`function`: the compiled loop, None until it was paid for, and while loops are not allowed.
 
     `write`: gives the text, empty if there can be none; `example`: makes arguments for a first call.
     """
 
-    __slots__ = ("calls", "example", "function", "known", "owed", "price", "write")
+    __slots__ = ("built", "calls", "example", "known", "owed", "price", "write")
 
     def __init__(self, write: Callable[[], str], calls: int, example: Callable[[], tuple]):
-        self.function: Callable | None = None
+        self.built: Callable | None = None
         self.write, self.calls, self.example, self.owed = write, calls, example, 0.0
         self.price, self.known = LEAST if has_numba() else inf, False
 
+    @property
+    def function(self) -> Callable | None:
+        return self.built if budget.allowed else None
+
     def pay(self, elements: int) -> None:
         """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough, or `at_once`."""
+        if not budget.allowed:
+            return
         self.owed += self.calls * (CALL + ELEMENT * elements)
         now = self.price < inf and elements >= MUCH and at_once.get()
         if now or self.owed > self.price:
@@ -59,4 +67,4 @@ class Loop:
         except Exception as error:
             warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
         else:
-            self.function = function
+            self.built = function

@@ -31,9 +31,9 @@ from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, me
 from rushlight.compile.sources import find, keyed, picker
 from rushlight.compile.standalone import module
 from rushlight.compile.trees import rebuilt
+from rushlight.fast.policy import large_arrays
 from rushlight.ops.kernels.memory import LEAST, memory
 from rushlight.ops.table import TABLE
-from rushlight.optional import much
 from rushlight.tensor import Tensor, from_array, writes_of
 
 MOVED, AS_IS = object(), object()                # arrays are laid out otherwise; the function itself must run
@@ -76,7 +76,7 @@ class Part:
         """The results and the gradients."""
         if not self.fresh:
             return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
-        much.settle()                             # who compiles wants to wait for loops
+        large_arrays.settle()                             # who compiles wants to wait for loops
         self.fresh, token = False, at_once.set(True)
         try:
             found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]

@@ -26,7 +26,8 @@ INSTEAD = {
     (HERE + "cache", "loop"): (OURS, "machine_code"), (HERE + "cache", "compiled"): (OURS, "compiled"),
     (HERE + "cache", "calling"): (OURS, "calling"),
     (HERE + "intrinsics", "backend"): (OURS, "backend"), ("rushlight.optional", "has_numba"): (OURS, "has_numba"),
-    ("rushlight.optional", "much"): (OURS, "much"), ("rushlight.optional", "numba_loads"): (OURS, "has_numba"),
+    ("rushlight.fast.policy", "large_arrays"): (OURS, "much"), ("rushlight.optional", "much"): (OURS, "much"),
+    ("rushlight.optional", "numba_loads"): (OURS, "has_numba"),
     (HERE + "paying", "Loop"): (OURS, "Loop"), ("rushlight.random.fast", "Loop"): (OURS, "Loop"),
     ("rushlight.base.text", "define"): (OURS, "define"), ("rushlight.errors", "explain"): (OURS, "explain"),
     ("rushlight.dtypes", "of"): (OURS, "of"),
@@ -36,7 +37,7 @@ INSTEAD = {
     **{("rushlight.ops.recurrent_loops", name): ("rushlight.ops.kernels.recurrent", name)
        for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
     ("rushlight.ops.kernels", "rows"): (OURS, "LOOPS"), ("rushlight.ops.kernels", "channels"): (OURS, "LOOPS")}
-IN_FOLDERS = {("rushlight.optional", "Spent"): (OURS, "Spent")}
+IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")            # what a program imports by name
 TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
@@ -118,13 +119,13 @@ class Module(Bundle):
     def kernel(self, name: str) -> str:
         """What a program's `kernels.name` is in the text."""
         op = TABLE[name]
-        kernel: Any = op.kernel
+        kernel: Any = in_full(op.kernel)
         inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
         if "stay" in inner:
             deep = closure(inner["stay"])
-            return f"{self.need(OURS, 'staying')}({self.function(name, deep['kernel'])}, {deep['last']})"
+            return f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, {deep['last']})"
         if "op" in inner and "kernel" in inner:
-            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, inner['kernel'])})"
+            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, in_full(inner['kernel']))})"
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
@@ -285,6 +286,11 @@ def {p.mark}call({', '.join(names)}):
 def elements() -> set[str]:
     """The names of functions of elements."""
     return {*scalars.NAMES, *(f"{name}64" for name in scalars.NAMES)} - {"abs"}
+
+
+def in_full(kernel: Any) -> Any:
+    """The kernel without its care for 16-bit floats (ops/kernels/halves.py)."""
+    return getattr(kernel, "in_full", kernel)
 
 
 def closure(function: Any) -> dict[str, Any]:

@@ -71,26 +71,11 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.ops.kernels import landing
-    from rushlight.ops.rows import FUNCTIONS, between, loops
-    x, one = np.ones((2, 8), np.float32), np.ones((2, 1), np.float32)
-    y, mean = np.ones((2, 1, 16), np.float32), np.ones((1, 1, 1), np.float32)
-    own, z = np.ones(1, np.float32), np.ones((1, 2, 16), np.float32)
-    gs, ys = [x, 0 * one, 0 * one], [y, 0 * mean, 0 * mean]
-    arguments: dict[tuple[str, str], tuple] = {
-        ("layer_norm", ""): (x, None, None, (1,), 1e-5), ("layer_norm", "x"): ([*gs], x, None, one, one, (1,), 1e-5),
-        ("logsumexp", ""): (x, (1,), True), ("logsumexp", "x"): (one, x, one),
-        ("var_core", ""): (x, (0,), 1), ("var_core", "x"): (x[:1], x, (0,), 1),
-        ("layer_norm", "weight"): (gs, x, one, one, 1e-5), ("layer_norm", "bias"): (gs,),
-        ("batch_norm", ""): (y, None, None, (0, 2), 1e-5), ("batch_norm", "x"): ([*ys], y, None, mean, mean, (0, 2), 1e-5),
-        ("batch_norm", "weight"): (ys, y, mean, mean, (0, 2), 1e-5), ("batch_norm", "bias"): (ys, (0, 2)),
-        ("group_norm", ""): (y, None, None, 1, 1e-5), ("group_norm", "x"): ([*ys], y, None, mean, mean, 1, 1e-5),
-        ("group_norm", "weight"): (ys,), ("group_norm", "bias"): (ys,),
-        ("batch_dots", ""): (y, y, mean, (0, 2)),
-        ("frozen_batch_norm", ""): (y, None, None, own, own, 1e-5), ("frozen_batch_norm", "x"): (y, None, own, 1e-5),
-        ("frozen_batch_norm", "weight"): (y, y, own, own, 1e-5), ("frozen_batch_norm", "bias"): (y,)}
+    from rushlight.ops.rows import FUNCTIONS, between, examples, loops
+    x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
+    arguments = examples()
     for (name, of), function in FUNCTIONS.items():
-        given = arguments.get((name, of)) or ((x, x, 1) if of else (x, 1))
-        yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=given: f(*given)  # type: ignore[misc]
+        yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=arguments[name, of]: f(*given())  # type: ignore
     for name in ("sums", "products", "norms", "largest_of", "smallest_of", "running_sums_of_rows",
                  "running_products_of_rows"):
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())

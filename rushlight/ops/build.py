@@ -10,25 +10,24 @@ import numpy as np
 
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.views import assign, wrote
+from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
 from rushlight.errors import NoArray, keywords, suggesting
 from rushlight.ops import families
 from rushlight.ops.arguments import Touched, constant
 from rushlight.ops.docstring import introduce
+from rushlight.ops.kernels.halves import in_single, is_half
 from rushlight.ops.kernels.strided import led
 from rushlight.ops.later import expect
 from rushlight.ops.results import into
 from rushlight.ops.table import BOOL, FLOATING, NUMPY, REAL, SAME, TABLE, Op, entry, in_namespace, parameters
-from rushlight.ops.worlds import ARRAYS, TENSORS, large, least_half, rebind, save_function
-from rushlight.optional import LARGE, ROWS, SOME, loops_pay
+from rushlight.ops.worlds import ARRAYS, TENSORS, rebind, save_function
 from rushlight.tensor import Tensor, method
 
 F = TypeVar("F", bound=Callable)
-PASSES = 12                                       # of NumPy's over a tensor, that the loops of rows.py save
 
 
 def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
-    op.elementwise = True
     if op.settings or len(op.inputs) > 2:
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
@@ -48,19 +47,8 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
                 last == 1 or args[1].flags.c_contiguous)):  # no loop: that takes twice as long
             return r
         return led(r, *args[:last + 1])
-    some = least_half(op)
-    return lambda *args: stay(*args) if args[0].size < some or args[0].size < LARGE and args[last].itemsize != 2 else \
-        large(op, "", stay, *args)
-
-
-def by_loops(op: Op, kernel: Callable) -> Callable:
-    """The kernel of an op that takes NumPy many passes: loops do it where much is to do, or was done."""
-    passes, least = op.options.setdefault("passes", PASSES), ROWS if "rows" in op.options else LARGE
-
-    def run(*args: Any) -> Any:
-        return large(op, "", kernel, *args) if loops_pay(passes, args[0].size, least) else kernel(*args)
-    run.numpy = kernel  # type: ignore[attr-defined]
-    return run
+    least = least_by_bytes(op)
+    return lambda *args: stay(*args) if args[0].size < least[args[last].itemsize] else faster(op, "", stay, *args)
 
 
 def placing(op: Op) -> Callable:
@@ -119,9 +107,13 @@ def build(namespace: dict[str, Any]) -> None:
     for name, one in found.items():
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
-        if "rows" in one.options or "passes" in one.options:
-            one.kernel = by_loops(one, one.kernel)
         ARRAYS[name] = one.kernel
+        if one.family is elementwise:
+            one.elementwise = True
+            if not isinstance(getattr(one.kernel, "ufunc", one.kernel), np.ufunc) and not one.options.get("exact"):
+                one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)        # NumPy rounds after each step
+        if has_own_way(one):
+            one.kernel = ARRAYS[name] = dispatching(one, one.kernel)
         one.make_save = save_function
         one.call = placing(one) if "onto" in one.options else one.family(one)
         introduce(one.call, one)
@@ -182,7 +174,7 @@ def in_place_forms() -> None:
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
-    kernel = one.kernel if at_once_too else None
+    kernel, least = one.kernel if at_once_too else None, least_by_bytes(one)
     single, name, floating, answers = len(one.inputs) == 1, one.name + "_", one.result == FLOATING, one.result == BOOL
     out_of_place, constants = as_method(one), name.startswith("logical_")  # torch gives the other no gradient
 
@@ -207,7 +199,7 @@ def inplace(one: Op) -> Callable:
         a = input.array
         if floating and a.dtype.kind in "iub":    # np.reciprocal has integers too
             raise TypeError
-        if a.itemsize == 2 and a.size >= SOME:    # of half precision: see kernels/halves.py
+        if a.size >= least[a.itemsize] and is_half(a):     # 16-bit floats have a faster way, out of place
             raise TypeError
         if single:
             kernel(a, out=a)

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.core import faster
+from rushlight.fast.index import DEFERRED_ELEMENTS
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.large import EXACT, TYPES, run, shared
 from rushlight.ops.table import TABLE, Op
 
-LEAST = 1 << 18                                   # numbers from which fresh memory and passes over it are what counts
 MOST = 8                                          # arrays that one loop reads
 LONGEST = 1500                                    # characters of a formula
 BLOCK = 1 << 13                                   # numbers that NumPy computes at a time: they stay in the cache
@@ -159,9 +160,12 @@ def ready(g: Any, node: Any) -> Any:
     """The gradient as a node takes it: a formula if it is large, and the node's op puts the work off."""
     if node.op is None or not node.op.elementwise:
         return whole(g)
-    if g.__class__ is ndarray and g.size >= LEAST:
+    if g.__class__ is ndarray and g.size >= DEFERRED_ELEMENTS:
         return formula_of(g, g.shape) or g
     return g
+
+
+faster.deferral = ready, whole
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:

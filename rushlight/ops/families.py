@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import inf, prod
+from math import prod
 from sys import _getframe as frame
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, remember, user
+from rushlight.core.faster import faster, least_by_bytes
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.errors import NoArray
 from rushlight.ops.arguments import (
@@ -35,8 +36,7 @@ from rushlight.ops.arguments import (
 from rushlight.ops.kernels.strided import led, with_strides
 from rushlight.ops.results import filled, into
 from rushlight.ops.table import FLOATING, Op, node_name
-from rushlight.ops.worlds import is_ufunc, large, least_half, saved_by_name, vjp
-from rushlight.optional import HUGE, LARGE
+from rushlight.ops.worlds import saved_by_name, vjp
 from rushlight.size import in_order
 from rushlight.tensor import Tensor
 
@@ -60,15 +60,9 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
     return tuple([saved in names for names in op.asks])
 
 
-def least_large(op: Op) -> tuple[float, int]:
-    """From how many elements on there may be something faster than the kernel, and from how many it is half precision's."""
-    least = inf if not op.elementwise or "passes" in op.options else HUGE if is_ufunc(op) else LARGE
-    return least, least_half(op)
-
-
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, (least, some), ordered = op.kernel, op.result == FLOATING, least_large(op), op.options.get("ordered")
+    kernel, floating, least, ordered = op.kernel, op.result == FLOATING, least_by_bytes(op), op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -77,7 +71,7 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input.array
-            r = kernel(a) if a.size < some or a.size < least and a.itemsize != 2 else large(op, "", kernel, a)
+            r = kernel(a) if a.size < least[a.itemsize] else faster(op, "", kernel, a)
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
         except Exception as error:
@@ -165,7 +159,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
     """
-    kernel, floating, (least, some), ordered = op.kernel, op.result == FLOATING, least_large(op), op.options.get("ordered")
+    kernel, floating, least, ordered = op.kernel, op.result == FLOATING, least_by_bytes(op), op.options.get("ordered")
     takes_numbers, by_elements = asks or "y" in op.options.get("numbers", "y"), not op.options.get("strict")
     (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
     has_x, has_y = (op.rules[name] is not None for name in "xy")
@@ -190,7 +184,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
         if floating and a.dtype in INTEGERS:      # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < some or a.size < least and a.itemsize != 2 else large(op, "", kernel, a, b)
+            r = kernel(a, b) if a.size < least[a.itemsize] else faster(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:

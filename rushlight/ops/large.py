@@ -7,7 +7,7 @@ those with a number for each channel, and functions of libm.
 
 A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
 (compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there the size
-decides, and for smaller arrays through slow ops what was done before (`Spent` in optional.py), so that a program repeated
+decides, and for smaller arrays through slow ops what was done before (fast/policy.py), so that a program repeated
 gives the same numbers.
 """
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
+from rushlight.fast.policy import charge
 from rushlight.ops.kernels.along import shared
 from rushlight.ops.kernels.halves import APART, BITS, WORDS, is_half, knows_float16, singly
 from rushlight.ops.kernels.memory import memory
-from rushlight.ops.rows import FUNCTIONS
+from rushlight.ops.rows import in_full
 from rushlight.ops.table import BOOL, TABLE, Op
-from rushlight.optional import LARGE, SOME, has_numba, loops_pay
+from rushlight.optional import has_numba
 
-MUCH = 1 << 22                                    # elements times cost from which all cores share the work: 0.5 ms
-FRESH = 1 << 20                                   # elements from which NumPy's results cost 2 ns each: fresh pages
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}  # what loops read their numbers with, and write them
@@ -78,27 +78,23 @@ class Loop:
         if function is None and self.paid is not None:
             function = self.paid.function
             if function is None:
-                self.paid.pay(size if size < FRESH else 12 * size)
+                self.paid.pay(size if size < FRESH_ELEMENTS else 12 * size)
                 return None
         if function is None:
-            if not loops_pay(self.passes, size, LARGE):
+            if not charge(self.passes, size, ELEMENTWISE_ELEMENTS):
                 return None
             function = self.read()
         out = memory.take(shape, self.dtype)
-        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost, MUCH)
+        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost, PARALLEL_COST)
         return out
 
 
 def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     """`kernel(*args)`: the op's forward (`of` is ""), or its derivative by one of its inputs."""
     if of:
-        args = in_full(args[0], "rows" in op.options), *args[1:]
-    if "rows" in op.options:
-        function = FUNCTIONS.get((op.name, of))
-        made = None if function is None else function(*args)
-        return kernel(*args) if made is None else made
+        args = in_full(args[0]), *args[1:]
     if any([is_half(a) for a in args]):
-        made = halves_at_once(op, of, args) if args[0].size >= SOME else None
+        made = halves_at_once(op, of, args) if args[0].size >= HALF_ELEMENTS else None
         return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):               # a gradient that is put off (chains.py)
         return args[0].through(op, of, kernel, args)
@@ -117,16 +113,6 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     return kernel(*args) if made is None else made
 
 
-def in_full(g: Any, rows: bool) -> Any:
-    """The gradient, or the first of a list, laid out in memory if broadcasting has repeated it, as that of a sum or a mean:
-    a step through batch norm of 262,144 took 4.9 ms, it takes 1.3. One number for all suits loops over elements."""
-    if g.__class__ is list:
-        g[0] = in_full(g[0], rows)
-    elif g.__class__ is ndarray and not g.flags.forc and 0 in g.strides and (rows or any(g.strides)):
-        return np.ascontiguousarray(g)
-    return g
-
-
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
     """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by conversions of whole arrays
     in 40. None where there is no such loop, or not yet: functions that round in their own way have one for much."""
@@ -138,7 +124,7 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
         loop = loop_of(op.name, of, kinds)
     except TypeError:
         return None
-    if loop is None or loop.paid is None and prod(shape) < LARGE:
+    if loop is None or loop.paid is None and prod(shape) < ELEMENTWISE_ELEMENTS:
         return None
     made = loop.call([a.view(BITS) if is_half(a) else a for a in arrays], shape)
     return made if made is None or made.dtype is not BITS else made.view(next(a.dtype for a in arrays if is_half(a)))

@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.policy import large_arrays, small_arrays
 from rushlight.ops.cells import GRU, LSTM, RELU, STATE, TANH, Cell
 from rushlight.ops.kernels import recurrent as kernels
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.memory import aligned, memory
 from rushlight.ops.kernels.recurrent import Arrays, Sizes, Steps, steps_of
-from rushlight.optional import has_numba, much, spent
+from rushlight.optional import has_numba
 
 LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
 PASSES = 16                                       # of NumPy for a step
@@ -59,7 +60,8 @@ def fit(tensors: Arrays) -> bool:
     if not all([t.dtype is FLOAT for t in tensors]) or not h.size or not x.size:
         return False
     a_step = len(h) * x.shape[-1]
-    return (much if x.size >= LEAST else spent).enough(PASSES * (x.size // a_step), a_step) and has_numba()
+    budget = large_arrays if x.size >= LEAST else small_arrays
+    return budget.charge_passes(PASSES * (x.size // a_step), a_step) and has_numba()
 
 
 class Given(NamedTuple):

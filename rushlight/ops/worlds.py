@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from functools import cache
+from math import inf
 from types import ModuleType
 from typing import Any
 
@@ -17,12 +17,14 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
 from rushlight.base.text import define
+from rushlight.core.faster import faster, least
+from rushlight.ops.kernels.halves import in_single
 from rushlight.ops.later import next_part
 from rushlight.ops.table import SHARED, Op, parameters, rebind
-from rushlight.optional import LARGE, ROWS, SOME, loops_pay
 from rushlight.tensor import Tensor, created, from_array
 
 ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
+HALVES = "eE"                                     # dtype.char of float16 and bfloat16
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
@@ -59,12 +61,13 @@ def not_implemented(function):
 
 # -- from the rules of an entry to the backward of its nodes ---------------------------------------------------------
 
-def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
+def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool = False) -> str:
     """The text of (node, g) -> gradients of the inputs, in which each rule is given what its parameters name.
 
     `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for
-    each output. Rules of inputs that nobody wants are not run. Rules give g times the derivative; torch's gradient of a
-    holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for every rule linear in g.
+    each output; `of_half`: for gradients of 16-bit floats. Rules of inputs that nobody wants are not run. Rules give g times
+    the derivative; torch's gradient of a holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for
+    every rule linear in g.
     """
     array = "" if world == "arrays" else ".array"
     g, is_complex = "g", f"g{array}.dtype.kind == 'c'"
@@ -77,8 +80,10 @@ def backward_source(op: Op, world: str, kept: bool, several: bool) -> str:
         conjugate = "[None if x is None else conj(x) for x in g]"
     else:
         conjugate = "conj(g)"
-    result = results_of(op, world, kept)
-    if world == "arrays" and op.elementwise:      # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
+    result = results_of(op, world, kept, of_half)
+    if world == "arrays" and op.elementwise and not of_half and not several:
+        lines.append("    if g.dtype.char in HALVES: return of_halves(node, g)")
+        # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
         result = f"{result} if g.__class__ is ndarray or g.size > 1 else {results_of(op, 'numbers', kept)}"
     lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}",
               f"    r = rounded({result}, g[0])" if several and world == "tensors" else f"    r = {result}",
@@ -93,9 +98,9 @@ def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
 
 
-def results_of(op: Op, world: str, kept: bool) -> str:
+def results_of(op: Op, world: str, kept: bool, of_half: bool = False) -> str:
     """The expression for the gradients of all inputs; `numbers`: that of arrays, where all are 0-d."""
-    calls = [call_of(op, i, name, world, kept) for i, name in enumerate(ruled_inputs(op))]
+    calls = [call_of(op, i, name, world, kept, of_half) for i, name in enumerate(ruled_inputs(op))]
     return calls[0] if op.inputs == ("tensors",) else f"({', '.join(calls)},)"
 
 
@@ -104,38 +109,18 @@ def ruled_inputs(op: Op) -> list[str]:
     return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
 
 
-def call_of(op: Op, i: int, name: str, world: str, kept: bool) -> str:
+def call_of(op: Op, i: int, name: str, world: str, kept: bool, of_half: bool) -> str:
     rule = op.rules[name]
     if rule is None:
         return "None"
     given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
     call = f"rule{i}({given})"
-    if world == "arrays" and (op.elementwise or "rows" in op.options):
-        whole = "x" in parameters(rule) and not op.elementwise           # a sum's g is small
-        first = saved_as(op, "x", world, kept) if whole else "g[0]" if "outputs" in op.options else "g"
-        least = ROWS if "rows" in op.options else LARGE
-        small, half = f"{first}.size < {least}", f"{first}.itemsize == 2"
-        if op.elementwise and (some := least_half(op)):
-            half = f"{first}.size >= {some} and {half}"
-        if "passes" in op.options:                # a gradient that is put off is large (chains.py)
-            small = f"{first}.__class__ is ndarray and not loops_pay({op.options['passes']}, {first}.size, {least})"
-        if op.elementwise:
-            small += f" and not ({half})"
-        call = f"({call} if {small} else large(op, {name!r}, rule{i}, {given}))"
+    from_elements = least(op, name, of_half) if world == "arrays" else inf
+    if from_elements == 0:
+        call = f"faster(op, {name!r}, rule{i}, {given})"
+    elif from_elements < inf:
+        call = f"({call} if g.size < {from_elements} else faster(op, {name!r}, rule{i}, {given}))"
     return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
-
-
-def is_ufunc(op: Op) -> bool:
-    return isinstance(getattr(op.kernel, "ufunc", op.kernel), np.ufunc)
-
-
-CHOOSING = {"relu", "where", "masked", "clamp_min", "clamp_max", "clamp_both", "hardtanh", "threshold"}  # rounding nothing
-
-
-def least_half(op: Op) -> int:
-    """From how many numbers on half precision goes by way of single: from none on where NumPy would round after each of
-    several steps, and torch rounds once."""
-    return SOME if not op.elementwise or is_ufunc(op) or op.name in CHOOSING else 0
 
 
 def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
@@ -200,13 +185,26 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         if world == "tensors":
             present(op)
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
-                 "saved_part": saved_part, "op": op, "large": large, "loops_pay": loops_pay, "ndarray": np.ndarray,
+                 "saved_part": saved_part, "op": op, "faster": faster, "ndarray": np.ndarray, "HALVES": HALVES,
                  "rounded": rounded, "parts": array_parts if world == "arrays" else tensor_parts}
         for i, name in enumerate(ruled_inputs(op)):
             if op.rules[name] is not None:
                 scope[f"rule{i}"] = rebind(op.rules[name], names)
+        if world == "arrays" and op.elementwise:
+            scope["of_halves"] = vjp_of_halves(op, scope)
         run = define(backward_source(op, world, kept, several), "run", scope, f"backward of {op.name}, {world}")
         setattr(op.node, world, run)
+        return run(node, g)
+    return first
+
+
+def vjp_of_halves(op: Op, scope: dict[str, Any]) -> Callable:
+    """(node, g) -> gradients of an elementwise op's inputs, of 16-bit floats: each rule computes in float32, and its result
+    is rounded once. Written with the first such gradient."""
+    def first(node: Any, g: Any) -> Any:
+        own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule")}
+        text = backward_source(op, "arrays", False, False, of_half=True)
+        run = scope["of_halves"] = define(text, "run", own, f"backward of {op.name}, 16-bit floats")
         return run(node, g)
     return first
 
@@ -216,17 +214,6 @@ def present(op: Op) -> None:
     names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass
-
-
-def large(op: Op, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)`, an op on large arrays (`of`: "") or its derivative by an input, in a faster way."""
-    return runner()(op, of, kernel, *args)
-
-
-@cache
-def runner() -> Callable:
-    from rushlight.ops.large import run  # read when first needed; an import takes 0.6 us each time
-    return run
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rushlight.optional import LOADING, PRICE, Spent
+from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
+from rushlight.loops.budget import Budget
 
 LARGE = 2**13  # numbers in a draw that counts, where a small one costs next to nothing
 PAYS = 3_000_000  # numbers after which NumPy has lost about what loading costs,
-NUMBA = int(PAYS * LOADING / PRICE)  # of them those that Numba itself costs, if nobody has loaded it yet
+NUMBA = int(PAYS * NUMBA_SECONDS / LOADING_SECONDS)  # of them those that Numba itself costs, if nobody has loaded it yet
 
 
 class Loop:
@@ -24,14 +25,14 @@ class Loop:
 
     def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:
         self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None
-        self._spent = Spent(PAYS, loading=NUMBA)
+        self._spent = Budget(PAYS, loading=NUMBA)
         self._lock = allocate_lock()
 
     def __call__(self, n: int) -> Callable[..., Any] | None:
         """The compiled loop, or None: draw these n numbers with NumPy."""
         if self.compiled is None and (n * self.cost >= LARGE or self.call):
             with self._lock:
-                if self._spent.paid(n * self.cost + self.call):
+                if self._spent.charge(n * self.cost + self.call):
                     self._load()
         return self.compiled
 

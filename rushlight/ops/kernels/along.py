@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.optional import has_numba, much
+from rushlight.fast.policy import large_arrays
+from rushlight.optional import has_numba
 
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
 MUCH = 1 << 18                                    # numbers from which all cores share the work
@@ -34,7 +35,7 @@ def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: 
     dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
     last = dims is None or sorted([d % x.ndim for d in dims]) == [*range(kept, x.ndim)]
-    if not last or prod(x.shape[kept:]) < SHORT or not much.enough(1, x.size) or loops() is None:
+    if not last or prod(x.shape[kept:]) < SHORT or not large_arrays.charge_passes(1, x.size) or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
     shared(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)

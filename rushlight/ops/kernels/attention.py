@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.policy import large_arrays, small_arrays
 from rushlight.ops.kernels.loss import counted
 from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.windows import wide_dtype
-from rushlight.optional import has_numba, much, spent
+from rushlight.optional import has_numba
 
 BLOCK = 1 << 18                                   # scores at a time
 LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
@@ -143,7 +144,7 @@ def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
         return False
     scores = q.size // q.shape[-1] * k.shape[-2]
     many = scores * q.shape[-1] >= LEAST
-    return (much.enough(MANY, scores) if many else spent.enough(PASSES, scores)) and has_numba()
+    return (large_arrays.charge_passes(MANY, scores) if many else small_arrays.charge_passes(PASSES, scores)) and has_numba()
 
 
 def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:

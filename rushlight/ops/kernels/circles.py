@@ -11,8 +11,10 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, HALF_ELEMENTS
+from rushlight.fast.policy import charge
 from rushlight.ops.kernels.memory import memory
-from rushlight.optional import LARGE, SOME, has_numba, loops_pay
+from rushlight.optional import has_numba
 
 DOUBLE = np.dtype(np.float64)
 PASSES = 60                                       # of NumPy's that take as long
@@ -39,8 +41,8 @@ def circular(ufunc: np.ufunc) -> Callable:
     name = ufunc.__name__
 
     def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
-        if x.__class__ is not ndarray or x.dtype is not DOUBLE or x.size < SOME or not x.flags.c_contiguous \
-                or not loops_pay(PASSES, x.size, LARGE) or not has_numba():
+        if x.__class__ is not ndarray or x.dtype is not DOUBLE or x.size < HALF_ELEMENTS or not x.flags.c_contiguous \
+                or not charge(PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_numba():
             return ufunc(x, out=out)
         made = memory.take(x.shape, DOUBLE)
         near(x, made)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.memory_format import room_like
 from rushlight.ops.kernels.along import FLOAT, shared
 from rushlight.ops.kernels.memory import memory
-from rushlight.optional import SOME
 
 HALF, BITS = np.dtype(np.float16), np.dtype(np.int16)
 APART = {"nextafter", "nan_to_num", "abs", "where"}       # what depends on the dtype's own steps or ends, or is done on bits
@@ -33,7 +33,7 @@ def converted(x: ndarray, dtype: np.dtype) -> ndarray:
         r = room_like(x, dtype)
         r[...] = x
         return r
-    if x.size < SOME or not x.flags.carray:
+    if x.size < HALF_ELEMENTS or not x.flags.carray:
         return x.astype(dtype)
     if dtype is FLOAT and is_half(x):
         return widened(x)
@@ -58,6 +58,18 @@ def singly(name: str, kernel: Callable, args: tuple) -> Any:
     with np.errstate(over="ignore"):
         r = kernel(*[single(a) for a in args])
     return converted(r, dtype) if getattr(r, "dtype", None) is FLOAT else r
+
+
+def in_single(name: str, kernel: Callable, place: int = 0) -> Callable:
+    """The kernel of an elementwise op of several steps, or its rule, which takes 16-bit floats to float32 and rounds the
+    result once, as torch does. `place`: that of an argument which has the dtype of the result."""
+    if name in APART:
+        return kernel
+
+    def call(*args: Any) -> Any:
+        return singly(name, kernel, args) if args[place].itemsize == 2 else kernel(*args)
+    call.in_full = kernel  # type: ignore[attr-defined]
+    return call
 
 
 def widened(h: ndarray) -> ndarray:

@@ -12,8 +12,9 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.policy import charge
 from rushlight.ops.kernels.halves import converted, is_half, single
-from rushlight.optional import has_numba, loops_pay
+from rushlight.optional import has_numba
 
 MANY = 1 << 15                                    # numbers from which a loop is worth loading
 FEW = 1 << 8                                      # numbers below which rows land as they are
@@ -88,7 +89,7 @@ def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: st
     before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1:])
     many = index.size if text is SLICES else index.shape[dim]
     fits = r.dtype is g.dtype and r.dtype.char in "fd" and r.flags.carray and g.size == before * many * after > 0
-    if not fits or not loops_pay(PASSES, g.size, MANY) or not has_numba():
+    if not fits or not charge(PASSES, g.size, MANY) or not has_numba():
         return False
     at = np.ascontiguousarray(index, np.int64)
     if np.maximum.reduce(at.view(np.uint64), None) >= r.shape[dim]:     # the loop would write where nothing of r is

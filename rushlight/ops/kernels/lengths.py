@@ -9,9 +9,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added, in_c_order
+from rushlight.fast.policy import large_arrays
 from rushlight.ops.kernels.matmul import mm
 from rushlight.ops.kernels.reduce import LEAST, by_loop
-from rushlight.optional import has_numba, much
+from rushlight.optional import has_numba
 
 ROOM = 1 << 20                                    # so many differences are held at a time
 WIDE, MANY = 96, 25                               # numbers of a point, and points, above which products pay
@@ -92,7 +93,7 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
             return made
     r = np.zeros((*batch, m, k), x.dtype)
     fits = r.size * n >= LEAST and x.dtype == y.dtype == np.float32
-    near = distances() if fits and much.enough(3, r.size * n) else None
+    near = distances() if fits and large_arrays.charge_passes(3, r.size * n) else None
     if near is None:
         by_differences(x, y, r)
         return r

@@ -13,9 +13,10 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.loops.budget import Budget
 from rushlight.ops.kernels.halves import converted, is_half, single
 from rushlight.ops.kernels.memory import memory
-from rushlight.optional import Spent, has_numba
+from rushlight.optional import has_numba
 
 FLOAT = np.dtype(np.float32)
 FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
@@ -55,7 +56,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None) -> ndarray:
     """x y + more, of more than FEW multiplications; of two matrices, or of many without `more`."""
     work = x.size * y.shape[-1]
-    loops = compiled() if suits(x, y) and spent.paid(work) else None
+    loops = compiled() if suits(x, y) and spent.charge(work) else None
     if loops is not None and (more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]):
         out = memory.take((*x.shape[:-1], y.shape[-1]), FLOAT) if out is None else out
         loops(x, y, out, more)
@@ -88,7 +89,7 @@ def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
             and x.dtype is FLOAT is y.dtype):
         return np.dot(x, y, out)
     work = x.size * y.shape[1]
-    loops = compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.paid(work) else None
+    loops = compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.charge(work) else None
     if loops is not None:
         out = np.empty((len(x), y.shape[1]), FLOAT) if out is None else out
         loops(x, y, out)
@@ -142,7 +143,7 @@ def compiled() -> Callable[..., None] | None:
     return product_loops.product if product_loops.machine()[0] == 16 else None
 
 
-spent = Spent(PAID, PAID - LOADED)                # in multiplications
+spent = Budget(PAID, PAID - LOADED)                # in multiplications
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 from numpy import isreal, ndarray  # noqa: F401
 
+from rushlight.fast.index import ROW_ELEMENTS
 from rushlight.ops.kernels.elementwise import refusing
 from rushlight.ops.kernels.strided import led
-from rushlight.optional import ROWS
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])                    # of three coordinates
 
@@ -50,7 +50,7 @@ def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
     """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one of size 3."""
     dim = -1 - behind
-    if x.size < ROWS:                             # 4 vectors in 8 us, coordinate by coordinate in 30; 20,000 in 1400 and 440
+    if x.size < ROW_ELEMENTS:                    # 4 vectors in 8 us, coordinate by coordinate in 30; 20,000 in 1400 and 440
         return x.take(NEXT, dim) * y.take(LAST, dim) - x.take(LAST, dim) * y.take(NEXT, dim)
     r = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
     (x0, x1, x2), (y0, y1, y2), (r0, r1, r2) = (np.moveaxis(a, dim, 0) for a in (x, y, r))

@@ -6,17 +6,17 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS
 from rushlight.ops.kernels.pool import check_reached, max_pool, pooled_size
 from rushlight.ops.kernels.strided import like_images
 from rushlight.ops.kernels.windows import Ints, taps
-from rushlight.optional import LARGE
 
 TAPS = 16                                         # of a window, up to which a call for each is soon done
 
 
 def max_values(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> ndarray:
     """`max_pool` without places, for which few numbers need one call a tap: 4 x 16 x 128 by twos in 12 us, not 85."""
-    if x.size >= LARGE or prod(kernel) > TAPS or x.dtype.kind != "f" or x.itemsize < 4:
+    if x.size >= ELEMENTWISE_ELEMENTS or prod(kernel) > TAPS or x.dtype.kind != "f" or x.itemsize < 4:
         return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
     op, size = f"max_pool{len(kernel)}d", x.shape[2:]
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)

@@ -11,10 +11,10 @@ from numpy import ndarray
 
 from rushlight.adding import FEW, ROWS, added, in_c_order
 from rushlight.dtypes import of
+from rushlight.fast.policy import charge
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted, single
 from rushlight.ops.kernels.strided import led, plain
-from rushlight.optional import loops_pay
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
@@ -309,7 +309,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 def running(name: str, ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
     """By a loop where there is much to do, or was done: products of 51,200 in 80 us, NumPy takes 230, of the same bits."""
-    fits = x.size >= FEW and x.dtype is FLOAT32 and loops_pay(20, x.size, LEAST)
+    fits = x.size >= FEW and x.dtype is FLOAT32 and charge(20, x.size, LEAST)
     made = by_loop("running", name, x, dim) if fits else None
     return accumulated(ufunc, x, dim) if made is None else made
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added
+from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.memory_format import copy_of, room_like, strides_in
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted
 from rushlight.ops.kernels.strided import FEW, MANY, copied, like_images, plain, suggests_last, with_strides
-from rushlight.optional import SOME
 
 SMALL = 1 << 16                                   # elements of a mask that is remembered
 
@@ -396,4 +396,4 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    return x.astype(dtype.numpy) if x.size < SOME and x.flags.c_contiguous else converted(x, dtype.numpy)
+    return x.astype(dtype.numpy) if x.size < HALF_ELEMENTS and x.flags.c_contiguous else converted(x, dtype.numpy)

@@ -1,0 +1,88 @@
+"""Where `rushlight.fast` plugs in: all that the core knows about speed.
+
+`rushlight.fast.index` says from how many elements an op has a faster way. `rushlight.fast.dispatch.run` looks for one.
+Without that package, or after `rushlight.fast.off()`, the reference kernels do everything.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from math import inf
+from typing import Any
+
+PLUG = "rushlight.fast"
+
+
+# Set by `rushlight.fast` with the first large elementwise op: functions (ready, whole) for gradients that are put off.
+deferral: tuple[Callable, Callable] | None = None
+
+
+class Site:
+    """A place in the core that is no op, and has faster ways under this name."""
+
+    __slots__ = ("elementwise", "name")
+
+    def __init__(self, name: str):
+        self.name, self.elementwise = name, False
+
+
+def plugged(module: str) -> Any:
+    """That module of `rushlight.fast`; None where the package is absent."""
+    try:
+        return import_module(PLUG + module)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(PLUG):
+            raise
+        return None
+
+
+@cache
+def index() -> Any:
+    return plugged(".index")
+
+
+@cache
+def runner() -> Callable:
+    """`rushlight.fast.dispatch.run`, imported with the first large array."""
+    found = plugged(".dispatch")
+    return reference if found is None else found.run
+
+
+def reference(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
+    return kernel(*args)
+
+
+def least(op: Any, of: str = "", of_half: bool = False) -> float:
+    """From how many elements of its first array on an op (`of`: "") or its derivative by the input `of` may have a faster
+    way than its kernel or rule; inf where there is none. `of_half`: of arrays of 16-bit floats."""
+    found = index()
+    return inf if found is None else found.least(op, of, of_half)
+
+
+def least_by_bytes(op: Any) -> tuple[float, ...]:
+    """`least(op)` of arrays whose elements take that many bytes: least_by_bytes(op)[a.itemsize]. inf for all sizes if the
+    op's kernel is `dispatching`."""
+    half, other = (inf, inf) if hasattr(op.kernel, "reference") else (least(op, of_half=True), least(op))
+    return tuple([half if size == 2 else other for size in range(65)])
+
+
+def has_own_way(op: Any) -> bool:
+    """Whether the op has a faster way of its own, besides that of all elementwise ops."""
+    found = index()
+    return found is not None and (op.name, "") in found.WAYS
+
+
+def faster(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
+    """The result of the first faster way that takes these arguments, else `kernel(*args)`."""
+    return runner()(op, of, kernel, args)
+
+
+def dispatching(op: Any, kernel: Callable) -> Callable:
+    """The kernel of an op, with its faster ways for large arrays."""
+    from_elements = least(op)
+
+    def run(*args: Any) -> Any:
+        return kernel(*args) if args[0].size < from_elements else runner()(op, "", kernel, args)
+    run.reference = kernel  # type: ignore[attr-defined]
+    return run
