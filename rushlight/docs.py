@@ -91,7 +91,8 @@ class Doc:
         texts = [call_text(op)]
         if any(op.rules.values()):
             how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
-            texts.append(backward_source(op, "arrays", **how) + "\n")
+            rules = [f"# rule_{name}: {str(expression(op, rule)).splitlines()[0]}" for name, rule in op.rules.items() if rule]
+            texts.append("\n".join([*rules, backward_source(op, "arrays", **how)]))
         return "\n\n".join(texts)
 
     @property

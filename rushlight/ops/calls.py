@@ -32,7 +32,7 @@ from rushlight.ops.arguments import binder, constant, left_out, otherwise, promo
 from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import filled, into, result_type
 from rushlight.ops.table import FLOATING, TABLE, Op
-from rushlight.ops.worlds import save_source
+from rushlight.ops.worlds import saved_items
 from rushlight.tensor import Tensor, from_array
 
 
@@ -148,14 +148,13 @@ class Arguments:
         return [*nodes, *test, *indented(tupled("edges = ", found)), "else:", "    edges = None"]
 
     def saved(self) -> list[str]:
-        """The lines that give the node what `save_source` says, in the names of the call."""
+        """The lines that give the node its `saved_items`, in the names of the call."""
         if self.listed:
             return ["node.saved = op.save(values, edges, (result,))"]
-        text = save_source(self.op).partition(": ")[2]
         nodes = [f"{name}_node" if name in self.ruled else "None" for name in self.inputs]
-        text = re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], text)
-        text = re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], text).replace("r[0]", "result")
-        return tupled("node.saved = ", [item for item in text[1:-1].split(", ") if item])
+        items = [re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item) for item in saved_items(self.op)]
+        items = [re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items]
+        return tupled("node.saved = ", [item.replace("r[0]", "result") for item in items])
 
 
 def own(name: str) -> str:
