@@ -91,8 +91,9 @@ class Doc:
         texts = [call_text(op)]
         if any(op.rules.values()):
             how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
-            rules = [f"# rule_{name}: {str(expression(op, rule)).splitlines()[0]}" for name, rule in op.rules.items() if rule]
-            texts.append("\n".join([*rules, backward_source(op, "arrays", **how)]))
+            rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
+            comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
+            texts.append("\n".join([*comments, backward_source(op, "arrays", **how)]))
         return "\n\n".join(texts)
 
     @property
