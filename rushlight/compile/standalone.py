@@ -17,6 +17,7 @@ import numpy as np
 from rushlight.compile import scalars, vectors
 from rushlight.compile.bundle import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
+from rushlight.ops.rows import FUNCTIONS as ROWS
 from rushlight.ops.table import SHARED, TABLE
 from rushlight.ops.worlds import ARRAYS
 
@@ -125,15 +126,14 @@ class Module(Bundle):
             deep = closure(inner["stay"])
             return f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, {deep['last']})"
         if "op" in inner and "kernel" in inner:
+            if (name, "") not in ROWS:
+                return self.function(name, in_full(inner["kernel"]))
             return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, in_full(inner['kernel']))})"
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
         """The function of large arrays for an op (ops/rows.py)."""
-        from rushlight.ops.rows import FUNCTIONS
-        function = FUNCTIONS.get((name, ""))
-        if function is None:
-            return "None"
+        function = ROWS[name, ""]
         if function.__name__ == "run":
             self.along.append(name)
             return f"{self.need('rushlight.ops.rows', 'along_rows')}({name!r})"

@@ -18,10 +18,24 @@ def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
     way = WAYS.get((op.name, of)) or way_of(op, of)
     if way is None or not budget.allowed:
         return kernel(*computed(args))
-    module, elements, passes, _ = way
+    module, elements, passes, _, dtypes = way
+    if dtypes and args[0].dtype.char not in dtypes:
+        return kernel(*args)
     if passes and not charge(passes, size_of(args) if of else args[0].size, elements):
         return kernel(*(computed(args) if of else args))
     return run_of(module)(op, of, kernel, *args)
+
+
+def prepared(op: Any, kernel: Callable) -> Callable:
+    """`run` for the forward of an op that has a way of its own, looked up once."""
+    module, elements, passes, _, dtypes = WAYS[op.name, ""]
+
+    def call(*args: Any) -> Any:
+        x = args[0]
+        if budget.allowed and (not dtypes or x.dtype.char in dtypes) and (not passes or charge(passes, x.size, elements)):
+            return run_of(module)(op, "", kernel, *args)
+        return kernel(*args)
+    return call
 
 
 @cache

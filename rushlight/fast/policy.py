@@ -16,5 +16,6 @@ def charge(passes: float, size: int, large: float) -> bool:
 
     `large`: from how many elements on the passes cost a quarter of what small arrays cost: there most of it is calls.
     """
-    budget, passes = (small_arrays, passes) if size < large else (large_arrays, passes / 4)
-    return budget.charge(passes * (CALL + ELEMENT * size)) and size > 0
+    if size < large:
+        return small_arrays.charge(passes * (CALL + ELEMENT * size)) and size > 0
+    return large_arrays.charge(passes / 4 * (CALL + ELEMENT * size))

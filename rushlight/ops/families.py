@@ -18,7 +18,7 @@ from numpy import asarray, ndarray
 from rushlight.autograd.clock import tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Node, remember, user
-from rushlight.core.faster import faster, least_by_bytes
+from rushlight.core.faster import faster, least, least_by_bytes
 from rushlight.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.errors import NoArray
 from rushlight.ops.arguments import (
@@ -246,7 +246,7 @@ def reduction(op: Op) -> Callable:
     Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple) and `n`, how many
     elements went into one.
     """
-    kernel, floating = op.kernel, op.result == FLOATING
+    kernel, floating, from_elements = getattr(op.kernel, "reference", op.kernel), op.result == FLOATING, least(op)
     op.make_node = partial(node_class, kept=True)
     differentiable, saves = op.rules["x"] is not None, op.saves
     only_shape = saves == ("x_shape",)
@@ -267,7 +267,7 @@ def reduction(op: Op) -> Callable:
             a = input.array
         try:
             axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
-            r = kernel(a, axes, keepdim)
+            r = kernel(a, axes, keepdim) if a.size < from_elements else faster(op, "", kernel, a, axes, keepdim)
         except Exception as error:
             t = otherwise(op, (input, dim), error, out, keepdim)
             return t if dtype is None else t.to(dtype)

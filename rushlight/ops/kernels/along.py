@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.policy import large_arrays
 from rushlight.optional import has_numba
 
+Dims = tuple[int, ...] | int | None
 SHORT = 32                                        # numbers of a row, below which a loop is no faster
 MUCH = 1 << 18                                    # numbers from which all cores share the work
 FLOAT = np.dtype(np.float32)
@@ -28,18 +28,61 @@ def loops() -> Any:
     return rows
 
 
-def reduced(name: str, x: ndarray, dims: tuple[int, ...] | int | None, keepdim: bool) -> ndarray | None:
+def reduced(name: str, x: ndarray, dims: Dims, keepdim: bool) -> ndarray | None:
     """One number from each row, a row being the last dimension or dimensions, or all of them."""
     if x.dtype is not FLOAT or not x.flags.carray:
         return None
     dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
     last = dims is None or sorted([d % x.ndim for d in dims]) == [*range(kept, x.ndim)]
-    if not last or prod(x.shape[kept:]) < SHORT or not large_arrays.charge_passes(1, x.size) or loops() is None:
+    if not last or prod(x.shape[kept:]) < SHORT or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
     shared(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)
     return out
+
+
+def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
+    return reduced("sums", x, dims, keepdim)
+
+
+def products(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
+    """None for the product of all: NumPy has a way as fast (reduce.multiplied)."""
+    return None if dims is None else reduced("products", x, dims, keepdim)
+
+
+def largest(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
+    return reduced("largest_of", x, dims, keepdim)
+
+
+def smallest(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
+    return reduced("smallest_of", x, dims, keepdim)
+
+
+def means(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
+    total = reduced("sums", x, dims, keepdim)
+    return None if total is None else total / FLOAT.type(x.size // max(total.size, 1))
+
+
+def norms(x: ndarray, p: float, dims: Dims, keepdim: bool = False) -> ndarray | None:
+    """None for the norm of the whole array: BLAS's dot is as fast."""
+    return reduced("norms", x, dims, keepdim) if p == 2 and (dims is not None or keepdim) else None
+
+
+def running_sums(x: ndarray, dim: int) -> ndarray | None:
+    return running("running_sums", x, dim)
+
+
+def running_products(x: ndarray, dim: int) -> ndarray | None:
+    return running("running_products", x, dim)
+
+
+def largest_so_far(x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
+    return extremes(np.maximum, x, dim)
+
+
+def smallest_so_far(x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
+    return extremes(np.minimum, x, dim)
 
 
 def running(name: str, x: ndarray, dim: int) -> ndarray | None:
@@ -94,7 +137,7 @@ def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
 
 def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
     """The largest or smallest element so far along a dimension, and the last place where it stood."""
-    if not x.flags.carray or not -x.ndim <= dim < x.ndim:
+    if x.dtype.char not in "fd" or not x.size or not x.flags.carray or not -x.ndim <= dim < x.ndim:
         return None
     dim %= x.ndim
     shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
@@ -114,3 +157,23 @@ def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, mu
     else:
         from rushlight.compile.parallel import in_parts
         in_parts(loop, arguments, how)
+
+
+# what is asked for each op with the arguments of its kernel
+FUNCTIONS: dict[str, Callable] = {
+    "sum": sums, "prod": products, "amax": largest, "amin": smallest, "mean": means, "vector_norm": norms,
+    "cumsum": running_sums, "cumprod": running_products, "cummax": largest_so_far, "cummin": smallest_so_far}
+
+
+def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
+    """`kernel(*args)` by the loop for the op, where that takes these arguments."""
+    made = FUNCTIONS[op.name](*args)
+    return kernel(*args) if made is None else made
+
+
+def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
+    """What makes arguments for each of FUNCTIONS."""
+    x = (np.cos(np.arange(128) * 1.7) + FLOAT.type(1.1)).astype(FLOAT).reshape(2, 64)
+    more = {"vector_norm": (2.0, (1,)), "cumsum": (1,), "cumprod": (1,), "cummax": (1,), "cummin": (1,)}
+    given = {name: (x, *more.get(name, ((1,),))) for name in FUNCTIONS}
+    return {(name, ""): lambda args=args: args for name, args in given.items()}  # type: ignore[misc]

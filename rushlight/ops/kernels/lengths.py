@@ -9,9 +9,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.adding import added, in_c_order
+from rushlight.fast.index import REDUCTION_ELEMENTS
 from rushlight.fast.policy import large_arrays
 from rushlight.ops.kernels.matmul import mm
-from rushlight.ops.kernels.reduce import LEAST, by_loop
 from rushlight.optional import has_numba
 
 ROOM = 1 << 20                                    # so many differences are held at a time
@@ -27,8 +27,6 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
         if axes is None and not keepdim:
             flat = x.ravel()
             return np.sqrt(np.vdot(flat, flat).real)
-        if x.size >= LEAST and (made := by_loop("reduced", "norms", x, axes, keepdim)) is not None:
-            return made
         squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
         return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)
@@ -92,7 +90,7 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
         if made is not None:
             return made
     r = np.zeros((*batch, m, k), x.dtype)
-    fits = r.size * n >= LEAST and x.dtype == y.dtype == np.float32
+    fits = r.size * n >= REDUCTION_ELEMENTS and x.dtype == y.dtype == np.float32
     near = distances() if fits and large_arrays.charge_passes(3, r.size * n) else None
     if near is None:
         by_differences(x, y, r)

@@ -11,7 +11,6 @@ from numpy import ndarray
 
 from rushlight.adding import FEW, ROWS, added, in_c_order
 from rushlight.dtypes import of
-from rushlight.fast.policy import charge
 from rushlight.ops.kernels.elementwise import where
 from rushlight.ops.kernels.halves import converted, single
 from rushlight.ops.kernels.strided import led, plain
@@ -22,15 +21,8 @@ _ONES = [_ones[:n] for n in range(65)]
 HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
 EACH = 128                                        # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
 NARROW = 16                                       # elements of a row up to which many rows are taken column by column
-LEAST = 1 << 16                                   # numbers from which loops are asked; NumPy adds up so many in 15 us
 NOISE = {4: np.float32(2.0 ** -24), 8: 2.0 ** -80}          # the square of what a mean may be off by, by bytes
 FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
-
-
-def by_loop(name: str, *args: Any) -> Any:
-    """What a loop for large arrays gives; None where NumPy is to do it."""
-    from rushlight.ops.kernels import along
-    return getattr(along, name)(*args)
 
 
 def somewhere(x: ndarray) -> bool:
@@ -71,8 +63,6 @@ def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.size >= LEAST and (made := by_loop("reduced", "sums", x, dims, keepdim)) is not None:
-        return made
     if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
         if dims is not None or keepdim:
             r = added(x, dims, keepdim)
@@ -86,8 +76,6 @@ def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if dims is None and x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
         r = multiplied(x.reshape(-1))
         return r.reshape((1,) * x.ndim) if keepdim else r
-    if x.size >= LEAST and (made := by_loop("reduced", "products", x, dims, keepdim)) is not None:
-        return made
     return totalled(np.multiply, x, dims, keepdim)
 
 
@@ -123,13 +111,11 @@ def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def amax(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    made = by_loop("reduced", "largest_of", x, dims, keepdim) if x.size >= LEAST else None
-    return extreme(np.maximum, x, dims, keepdim, "amax") if made is None else made
+    return extreme(np.maximum, x, dims, keepdim, "amax")
 
 
 def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    made = by_loop("reduced", "smallest_of", x, dims, keepdim) if x.size >= LEAST else None
-    return extreme(np.minimum, x, dims, keepdim, "amin") if made is None else made
+    return extreme(np.minimum, x, dims, keepdim, "amin")
 
 
 def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
@@ -299,19 +285,12 @@ def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray
 
 @in_single
 def cumsum(x: ndarray, dim: int) -> ndarray:
-    return running("running_sums", np.add, x, dim)
+    return accumulated(np.add, x, dim)
 
 
 @in_single
 def cumprod(x: ndarray, dim: int) -> ndarray:
-    return running("running_products", np.multiply, x, dim)
-
-
-def running(name: str, ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
-    """By a loop where there is much to do, or was done: products of 51,200 in 80 us, NumPy takes 230, of the same bits."""
-    fits = x.size >= FEW and x.dtype is FLOAT32 and charge(20, x.size, LEAST)
-    made = by_loop("running", name, x, dim) if fits else None
-    return accumulated(ufunc, x, dim) if made is None else made
+    return accumulated(np.multiply, x, dim)
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
@@ -330,10 +309,7 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The extreme so far, and the last place where it stood; a nan is it from where it stands on. By a loop once it has
-    paid: 300 x 300 in 0.44 ms along rows, 0.1 across them, by NumPy in 1.1 and 1.6."""
-    if x.dtype.char in "fd" and x.size and (made := by_loop("extremes", ufunc, x, dim)) is not None:
-        return made
+    """The extreme so far, and the last place where it stood; a nan is it from where it stands on."""
     values = ufunc.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)
