@@ -26,12 +26,12 @@ from rushlight.ops.table import TABLE
 
 BLOCKS, CALLS, STEPS = 1500, 100, 300
 SOURCE = calls.source
-LINES = re.compile(r"""^( *)f = frame\(\d\)\n.*f_code\n.*remember\(n, f\)\n""", re.MULTILINE)
+LINES = re.compile(r"""^( *)\w+ = frame\(\d\)\n.*f_code\n.*remember\((\w+), \w+\)\n""", re.MULTILINE)
 
 
 def cut(text: str) -> str:
     """The text without the statement that remembers the line."""
-    text, found = LINES.subn(lambda found: f"{found[1]}n.code = None\n", text)
+    text, found = LINES.subn(lambda found: f"{found[1]}{found[2]}.code = None\n", text)
     assert found, "the text of ops has changed: what remembers the line was not found"
     return text
 

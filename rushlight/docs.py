@@ -4,6 +4,16 @@
 
 >>> rushlight.docs.tanh.formula, rushlight.docs.tanh.rules
 ('tanh(input)', {'input': 'g * (1 - out * out)'})
+
+`call` is the text that an eager call runs, and the text of its backward:
+
+>>> print(*rushlight.docs.where.call.splitlines()[:6], sep="\\n")
+def call_where(kernel, args, kwargs, out):
+    try:
+        # the arguments, in the order of the entry
+        if kwargs or len(args) != 3:
+            args, kwargs = bind(args, kwargs), {}
+        condition, x, y = values = args
 """
 from __future__ import annotations
 
@@ -11,16 +21,19 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from html import escape
+from types import CodeType
 from typing import Any
 
 from rushlight import creation
 from rushlight.errors import meant
 from rushlight.nn import functional
-from rushlight.ops import later
-from rushlight.ops.build import offered
+from rushlight.ops import families, later
+from rushlight.ops.build import elementwise, offered
+from rushlight.ops.calls import source
 from rushlight.ops.documentation import expression, public
 from rushlight.ops.formula import Formula
-from rushlight.ops.table import NAMESPACES, Op
+from rushlight.ops.table import NAMESPACES, TABLE, Op
+from rushlight.ops.worlds import backward_source
 from rushlight.tensor import Tensor
 
 LONGEST = 30                                      # lines of code that are shown
@@ -67,6 +80,23 @@ class Doc:
         return ""
 
     @property
+    def call(self) -> str:
+        """The text that an eager call of the op runs, then the text of its backward on arrays; '' if it is no op.
+
+        Ops of one or two inputs, element by element, and reductions share the function of their family.
+        """
+        op = self.op or TABLE.get(self.name)
+        if op is None:
+            return ""
+        texts = [call_text(op)]
+        if any(op.rules.values()):
+            how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
+            rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
+            comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
+            texts.append("\n".join([*comments, backward_source(op, "arrays", **how)]))
+        return "\n\n".join(texts)
+
+    @property
     def place(self) -> str:
         """`file:line` of the source."""
         inner = inspect.unwrap(self.function)
@@ -101,6 +131,19 @@ def shortened(source: str) -> str:
 
 def indented(text: str) -> str:
     return "\n".join("    " + line for line in text.splitlines())
+
+
+def call_text(op: Op) -> str:
+    """The text of the eager call: written out for this op, or the function that its family makes."""
+    family = op.family
+    if family is elementwise and not op.settings and len(op.inputs) <= 2:
+        family = families.unary if len(op.inputs) == 1 else families.binary
+    elif family is elementwise:
+        family = families.general
+    if family in (families.general, families.view):
+        return source(op, view=family is families.view)
+    call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")
+    return inspect.cleandoc("\n" + inspect.getsource(call)) + "\n"
 
 
 class Space:

@@ -10,11 +10,12 @@ from functools import lru_cache, wraps
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
+from rushlight.base.text import GENERATED
+
 F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# Prefixes of the file names of code that is no user's: the package, Python's import system, generated functions.
-OURS = (PACKAGE, "<frozen ", "<backward", "<rushlight")
+OURS = (PACKAGE, "<frozen ", GENERATED)           # the package's files, Python's import, generated functions
 DEMO = PACKAGE + "demo" + os.sep  # the demo is a program that uses the library: its statements count as the user's
 
 

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from rushlight.absent import tell as _tell
+from rushlight.base.text import define
 from rushlight.copying import disabled
-from rushlight.errors import PACKAGE, explain
+from rushlight.errors import explain
 from rushlight.ops import later
 from rushlight.ops.build import offered
 from rushlight.tensor import Tensor
@@ -158,12 +159,13 @@ def around({names}):
 
 
 @cache
-def calling_gate(names: tuple[str, ...]) -> CodeType:
-    """Code that hands its arguments to `_gate`. A function takes the code of another that knows as many names (of functions
-    around it): here they stand where nothing runs."""
-    scope: dict[str, Any] = {}
-    exec(compile(CODE.format(names=", ".join(names)), PACKAGE + "<asks>", "exec"), scope)
-    return scope["around"](*names).__code__
+def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
+    """A function that makes a function that hands its arguments to `_gate`.
+
+    A function can take the code of another one only if both have as many free variables: `names`, which stand in a
+    statement that is never reached.
+    """
+    return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
 
 def alike(f: FunctionType) -> FunctionType:
@@ -208,7 +210,8 @@ def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
     own = alike(f)
     f.__dict__.setdefault("__wrapped__", own)     # with the parameters, for who looks
     f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
-    f.__code__ = calling_gate(f.__code__.co_freevars)          # at last: other threads may call it now
+    names = f.__code__.co_freevars
+    f.__code__ = gate_of(names)(*names).__code__  # at last: other threads may call it now
 
 
 def told_of(name: str, own: Callable) -> tuple[Callable, bool]:

@@ -66,3 +66,18 @@ def test_the_example_in_the_module():
     import rushlight.docs as module
 
     assert doctest.testmod(module, extraglobs={"rushlight": rushlight}).failed == 0
+
+
+def test_call_shows_the_text_of_a_call_and_its_backward():
+    call = rushlight.docs.where.call
+    assert call.startswith("def call_where(kernel, args, kwargs, out):\n")
+    assert "x_array = None if x is None else x.array\n" in call
+    assert "\n\n\n# rule_x: " in call
+    assert "\ndef backward_where(node, g):\n" in call
+    assert "grad_x = rule_x(g, saved[0].array)\n" in call
+    assert "register(tensor, x, again" in rushlight.docs.reshape.call, "a view is noted"
+    assert rushlight.docs.mul.call.startswith("def call(input: Any, other: Any, *"), "the function of its family"
+    assert rushlight.docs.sum.call.startswith("def call(input: Tensor, dim: Any = None, ")
+    assert "def backward" not in rushlight.docs.argmax.call, "nothing to differentiate"
+    assert rushlight.docs.linear.call.startswith("def call_linear"), "a function of nn"
+    assert rushlight.docs.std.call == "", "made of ops"

@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["version", "torch_version", "torch_names", "absent", "errors", "dtypes", "device", "size", "threads", "memory_format",
+    ["base", "version", "torch_version", "torch_names", "absent", "errors", "dtypes", "device", "size", "threads",
+     "memory_format",
      "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
      "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
      "compile.vectors", "core", "loops", "fast.index", "fast.policy"],

@@ -198,7 +198,7 @@ def test_a_program_can_be_read():
     text = program(momentum, (True,) * 3, (True, True)).source
     assert "add(b0, g, out=buf)" in text
     assert "sub(p, b0, out=p)" in text
-    assert "return (mu, lr,), ()" in text
+    assert "used = (mu, lr)\n" in text
 
 
 def test_rules_may_not_look_at_numbers():

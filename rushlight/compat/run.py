@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rushlight.base.text import GENERATED
 from rushlight.compat.hook import install
 from rushlight.errors import PACKAGE
 
@@ -50,7 +51,7 @@ def fail(error: BaseException) -> int:
 
 
 def not_the_programs(file: str) -> bool:
-    return file.startswith((PACKAGE, "<frozen ")) or file == runpy.__file__
+    return file.startswith((PACKAGE, "<frozen ", GENERATED)) or file == runpy.__file__
 
 
 def check_readable(path: str) -> None:

@@ -19,6 +19,7 @@ from time import perf_counter
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+from rushlight.base.text import define
 from rushlight.compile.intrinsics import EXACT, FLAGS, backend
 from rushlight.optional import has_numba
 from rushlight.version import __version__
@@ -287,9 +288,9 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable:
     names = {**scope(), **callees, "__name__": __name__,
-             "cached": backend().numba.njit(**FLAGS)}  # the decorator of functions beside the loop
-    exec(compile(text, f"<loop {key}>", "exec"), names)
-    return backend().numba.njit(**EXACT if exact else FLAGS)(names["kernel"])
+             "cached": backend().numba.njit(**FLAGS)}      # the decorator of functions beside the loop
+    kernel = define(text, "kernel", names, f"loop {key}")
+    return backend().numba.njit(**EXACT if exact else FLAGS)(kernel)
 
 
 def prune(place: Path) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.grad_mode import current, mode
+from rushlight.base.text import define
 from rushlight.compile.facts import PLAIN, equal
 from rushlight.compile.program import Program
 from rushlight.compile.trees import SpentBackward, rebuilt
@@ -55,8 +56,7 @@ def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any
     body = [*checks, *writer.outcome()]
     text = ("def enter(args):\n    if not lock.acquire(False): return MISSED\n    try:\n"
             + "".join(f"        {line}\n" for line in body) + "    finally:\n        lock.release()\n")
-    exec(compile(text, "<rushlight entry>", "exec"), names)
-    return names["enter"]
+    return define(text, "enter", names, "entry of a program")
 
 
 def surroundings() -> list[str]:

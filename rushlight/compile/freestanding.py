@@ -28,6 +28,12 @@ except ImportError:  # loops then work on whole arrays
     numba = None
 
 
+def define(text, name, scope, title):
+    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
+    exec(compile(text, f"<rushlight {title}>", "exec"), scope)
+    return scope.pop(name)
+
+
 def machine_code(function, text="", flags=FLAGS):
     """A loop, compiled at its first call; its machine code is cached on disk if this module is a file."""
     if numba is None:
@@ -51,11 +57,10 @@ def calling(text, **loops):
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
-    # "cached" is the decorator of functions beside the loop
-    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}
-    exec(text, names)
+    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}     # of functions beside the loop
+    kernel = define(text, "kernel", names, "loop")
     made_of = text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items())
-    return machine_code(names["kernel"], repr(made_of), flags)
+    return machine_code(kernel, repr(made_of), flags)
 
 
 class Kept:

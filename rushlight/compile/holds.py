@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from rushlight.base.text import define
 from rushlight.compile.facts import PLAIN, Slots, alike, equal, plain, stands_for
 from rushlight.compile.guards import Snapshot
 
@@ -73,9 +74,8 @@ def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
     known = CHECKS.get(text)
     if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
         return known
-    exec(compile(text, "<rushlight guards>", "exec"), names)
-    CHECKS[text] = names["check"]
-    return names["check"]
+    CHECKS[text] = check = define(text, "check", names, "guards of a program")
+    return check
 
 
 def same(a: Any, b: Any) -> bool:

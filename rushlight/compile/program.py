@@ -3,18 +3,18 @@ from __future__ import annotations
 
 import linecache
 import math
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.clock import clock, tick
 from rushlight.autograd.node import Output
+from rushlight.base.text import define
 from rushlight.compile.check import Checker, Mismatch, beyond_noise, distance
 from rushlight.compile.drawn import random_state, restore
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
@@ -36,7 +36,6 @@ from rushlight.ops.kernels.memory import LEAST, memory
 from rushlight.ops.table import TABLE
 from rushlight.tensor import Tensor, from_array, writes_of
 
-number = count().__next__
 # results of `run`: other layouts, try another program; the function must run eagerly
 OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 
@@ -68,7 +67,6 @@ class Part:
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
-        self.lowered = lowering.graph  # keeps the text in linecache (`defined`)
         self.views: tuple | None = None  # the results of `bind`; None: to be made again
         self.state: set[int] = set()  # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
@@ -160,8 +158,7 @@ class Part:
     def under(self, observer: Callable, name: str) -> Callable:
         """The text as a function that calls the observer after each statement."""
         names = dict(self.names)
-        exec(compile(self.observed, f"<rushlight {name}>", "exec"), names)
-        return partial(names["watched"], observer)
+        return partial(define(self.observed, "watched", names, f"program, {name}"), observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
         """Whether the arrays have the layouts of the traced ones. Arguments do, by their signature."""
@@ -452,11 +449,7 @@ def layout(a: np.ndarray) -> tuple:
 
 
 def defined(lowering: Lowering) -> tuple[Callable, Callable]:
-    """The functions `run` and `bind` of the text, which is in linecache for tracebacks while the graph exists."""
-    name = f"<rushlight program {number()}>"
-    weakref.finalize(lowering.graph, linecache.cache.pop, name, None)
-    linecache.cache[name] = (len(lowering.text), None, lowering.text.splitlines(True), name)
+    """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
-    exec(compile(lowering.text, name, "exec"), names)
     mark = lowering.mark
-    return names[f"{mark}run"], names.get(f"{mark}bind", lambda *arrays: ())
+    return define(lowering.text, f"{mark}run", names, "program"), names.get(f"{mark}bind", lambda *arrays: ())

@@ -24,6 +24,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from rushlight.base.text import define
 from rushlight.compile.intrinsics import backend
 from rushlight.compile.minimax import COS32, COS64, ERF_FAR32, ERF_NEAR32, ERFC64, EXP32, EXP64, LOG32, LOG64, SIN32, SIN64
 
@@ -38,7 +39,7 @@ def horner(coefficients: tuple[float, ...], real: type) -> Callable:
     for k in reversed(range(len(coefficients) - 1)):
         text = f"({text} * x + c{k})"
     names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
-    return backend().jit(eval(f"lambda x: {text}", names))
+    return backend().jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
 
 
 @cache

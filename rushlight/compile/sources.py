@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.base.text import define, folded, indented
 from rushlight.tensor import Tensor
 
 Source = tuple[str, Any]  # ("argument", number), ("state", tensor), ("grad", number or tensor)...
@@ -28,7 +29,8 @@ def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], lis
         names[f"t{k}"] = what
         start = f"a[{what}]" if place == "argument" or place == "grad" and isinstance(what, int) else f"t{k}"
         parts.append(start + "._grad" * (place == "grad") + suffix)
-    return eval(f"lambda a: [{', '.join(parts)}]", names)
+    text = "\n".join(["def pick(a):", *indented(folded("return [", parts, "]"))]) + "\n"
+    return define(text, "pick", names, "inputs of a program")
 
 
 def of_grad(what: Any, arguments: list[Any]) -> Tensor:

@@ -16,6 +16,7 @@ from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import reachable
 from rushlight.autograd.grad_mode import Watcher, current, innermost, mode
 from rushlight.autograd.node import Node
+from rushlight.base.text import GENERATED
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.errors import PACKAGE, LinAlgError, ours, user_frame
@@ -407,7 +408,7 @@ def dtype_of(array: np.ndarray) -> Any:
 def line() -> Any:
     """(code, lasti) of the user's statement that runs now, or None."""
     frame = user_frame(2)
-    while frame is not None and frame.f_code.co_filename.startswith(("<backward", "<rushlight", PACKAGE)):
+    while frame is not None and frame.f_code.co_filename.startswith((GENERATED, PACKAGE)):
         frame = frame.f_back
     return (frame.f_code, frame.f_lasti) if frame is not None else None
 

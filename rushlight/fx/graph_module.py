@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from rushlight.base.text import define
 from rushlight.fx.functions import WHOLE, WRAPPED
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, map_arg
@@ -152,8 +153,7 @@ def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
     whole = {name for name, f in names.items()
              if (id(getattr(f, "__globals__", None)), getattr(f, "__name__", "")) in WRAPPED}
     space = {**names, "torch": sys.modules["rushlight"], WHOLE: whole}
-    exec(compile(code, f"<{title}, traced>", "exec"), space)
-    return space["forward"]  # type: ignore[no-any-return]
+    return define(code, "forward", space, f"{title}, traced", prefix="<")
 
 
 def loaded(code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool) -> GraphModule:

@@ -1,13 +1,16 @@
 """The call of an op, written out as text from its entry: what is fixed for an op is decided there, not at each call.
 
-    def run(kernel, args, kwargs, out):
-        if kwargs or len(args) != 3: args = bind(args, kwargs)
-        v0, v1, v2 = values = args
-        r = kernel(v0.array, v1.array, v2)
+    def call_where(kernel, args, kwargs, out):
+        try:
+            if kwargs or len(args) != 3:
+                args, kwargs = bind(args, kwargs), {}
+            condition, x, y = values = args
+            ...
+        result = kernel(condition_array, x_array, y_array)
         ...
 
-An op's first call writes its text; most ops share one with others, so that few are compiled (a loop over the inputs
-takes twice the time of the call).
+An op's first call writes its text (0.5 ms); a loop over the inputs would take twice the time of each call.
+`print(rushlight.docs.where.call)` shows the whole text.
 """
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from sys import _getframe as frame
-from types import CodeType
 from typing import Any
 
 from numpy import asarray, ndarray
@@ -24,118 +26,175 @@ from rushlight.autograd.clock import Writes, tick
 from rushlight.autograd.grad_mode import mode
 from rushlight.autograd.node import Output, outside, remember, share_writes, user
 from rushlight.autograd.views import register
-from rushlight.errors import PACKAGE, NoArray
+from rushlight.base.text import conditional, define, folded, indented, tupled
+from rushlight.errors import NoArray
 from rushlight.ops.arguments import binder, constant, left_out, otherwise, promoted, same_dtype, unbound
 from rushlight.ops.failures import check_tensors, failure
 from rushlight.ops.results import filled, into, result_type
 from rushlight.ops.table import FLOATING, TABLE, Op
-from rushlight.ops.worlds import save_source
+from rushlight.ops.worlds import saved_items
 from rushlight.tensor import Tensor, from_array
 
 
+@lru_cache(maxsize=2048)
 def written(op: Op, view: bool = False) -> Callable:
     """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its input."""
-    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "defaults": left_out(op)[1], "result": result_type(op)}
-    exec(code(source(op, view)), scope)
-    return scope["run"]
-
-
-@lru_cache(maxsize=256)
-def code(text: str) -> CodeType:
-    return compile(text, PACKAGE + "<call>", "exec")
+    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "defaults": left_out(op)[1],
+             "result_type": result_type(op)}
+    return define(source(op, view), f"call_{op.name}", scope, f"call of {op.name}")
 
 
 def source(op: Op, view: bool = False) -> str:
-    """The text of `run`. v0, v1, ... are the arguments, a0, ... the arrays of the inputs, n0, ... their nodes."""
-    n, inputs = len(op.inputs), range(len(op.inputs))
-    values = ", ".join(f"v{i}" for i in range(n + len(op.settings))) + ","
-    listed = op.inputs.index("tensors") if "tensors" in op.inputs else None
-    lists_ruled = listed is not None and op.rules["tensors"] is not None
-    promoted_here = [op.inputs.index(name) for name in op.options.get("promote", "").split()]
-    single = [i for i in inputs if i != listed]
-    ruled = [i for i in single if op.rules[op.inputs[i]] is not None]
-    apart = [i for i in ruled if i not in promoted_here]
-    (bound, behind, counted), (needed, defaults) = unbound(op), left_out(op)
-    lines = ["def run(kernel, args, kwargs, out):", " try:"]
-    if defaults and bound != "True":              # 0.1 us, where `bind` takes 1 to 2
-        fewer = f"{needed} <= len(args) < {needed + len(defaults)} and not kwargs"
-        lines += [f"  if {fewer}: args = (*args, *defaults[len(args) - {needed}:])"]
-    lines += [f"  if {bound}: args, kwargs = bind(args, kwargs), {{}}",
-             *[f"  elif {behind}: args = ({counted},)"] * bool(behind), f"  {values} = values = args"]
-    if promoted_here:
-        some = ", ".join(f"v{i}" for i in promoted_here) + ","
-        lines += [f"  {some} = together(op, ({some}))"]
-    if listed is not None:
-        lines += [f"  v{listed} = of_list(op, ({values}), {listed}, {lists_ruled})"]
-    if promoted_here or listed is not None:
-        lines += [f"  values = ({values})"]
-    lines += [f"  a{i} = None if v{i} is None else v{i}.array" for i in single]
-    if listed is not None:
-        lines += [f"  a{listed} = [t.array for t in v{listed}]"]
-    lines += [" except NoArray as error:", "  return filled(out, error.instead(op.name, *args, **kwargs))",
-              f" except {'Exception' if view else 'AttributeError'} as error:",
-              "  raise failure(op, args, error) from error"]
-    if len(apart) > 1:
-        first, *others = [f"a{i}" for i in apart]
-        differ = " or ".join(f"{a} is not None and {a}.dtype is not {first}.dtype" for a in others)
-        lines += [f" if {first} is None or {differ}: alike(op, ({first}, {', '.join(others)}), "
-                  f"({', '.join(f'v{i}' for i in apart)}))"]
-    given = ", ".join([f"a{i}" for i in inputs] + [f"v{n + i}" for i in range(len(op.settings))])
-    lines += [" try:", f"  r = kernel({given})", " except Exception as error:", "  return otherwise(op, values, error, out)"]
+    """The text of the op's call. `x` is an argument, `x_array` its array, `x_node` its node."""
+    said = Arguments(op)
+    lines = [
+        "try:",
+        *indented(said.bound()),
+        *indented(said.arrays()),
+        "except NoArray as error:",
+        "    return filled(out, error.instead(op.name, *args, **kwargs))",
+        f"except {'Exception' if view else 'AttributeError'} as error:",
+        "    raise failure(op, args, error) from error",
+        *said.checked(),
+        "try:",
+        *indented(folded("result = kernel(", said.given(), ")")),
+        "except Exception as error:",
+        "    return otherwise(op, values, error, out)"]
     if op.options.get("itself"):                  # contiguous() of a contiguous tensor is the tensor
-        lines += [" if r is a0: return v0"]
-    lines += [" m = mode()", *recorded(single, ruled, listed if lists_ruled else None)]
-    apart_from_out = ", ".join(["out", "t", *([f"*values[:{n}]"] if op.options.get("separate") else [])])
+        lines += [f"if result is {said.single[0]}_array:", f"    return {said.single[0]}"]
+    lines += ["# edges: the nodes that the gradients go to; None: nothing is recorded", "state = mode()", *said.edges()]
     if op.options.get("outputs") or op.options.get("list"):
-        lines += [" t = finish(op, values, edges, r, result)"]
+        lines += ["tensor = finish(op, values, edges, result, result_type)"]
     else:
-        whole = "op.save(values, edges, (r,))"
-        lines += [line.replace("SAVED", whole if listed is not None else saved(op, ruled)) for line in ONE]
-        lines += looking(op) if view else []
-    return "\n".join([*lines, f" return t if out is None else into({apart_from_out})"])
+        lines += [*one_output(said.saved()), *(noted_view(op) if view else [])]
+    apart = f", *values[:{len(op.inputs)}]" * bool(op.options.get("separate"))
+    lines += [f"return tensor if out is None else into(out, tensor{apart})"]
+    return "\n".join([f"def call_{op.name}(kernel, args, kwargs, out):", *indented(lines)]) + "\n"
 
 
-def recorded(single: Sequence[int], ruled: Sequence[int], listed: int | None) -> list[str]:
-    """The lines that find `edges`: None where nothing is recorded."""
-    if listed is not None:
-        return [f" edges = tuple([t.node for t in v{listed}]) if m.grad else ()",
-                " if edges.count(None) == len(edges): edges = None"]
-    if not ruled:
-        return [" edges = None"]
-    nodes = [f" n{i} = None if v{i} is None else v{i}.node" for i in ruled]
-    some = " or ".join(f"n{i} is not None" for i in ruled)
-    edges = ", ".join(f"n{i}" if i in ruled else "None" for i in single)
-    return [*nodes, f" edges = ({edges},) if m.grad and ({some}) else None"]
+class Arguments:
+    """An op's arguments by their names in the text, and the lines about them.
+
+    `single`: the inputs but for a list of tensors, `listed`; `ruled`: those of `single` that have a gradient.
+    """
+
+    def __init__(self, op: Op):
+        self.op = op
+        self.inputs, self.all = [*map(own, op.inputs)], [*map(own, op.inputs + op.settings)]
+        self.listed = "tensors" in op.inputs
+        self.list_ruled = self.listed and op.rules["tensors"] is not None
+        self.single = [own(name) for name in op.inputs if name != "tensors"]
+        self.ruled = [own(name) for name in op.inputs if name != "tensors" and op.rules[name] is not None]
+        self.promoted = [own(name) for name in op.options.get("promote", "").split()]
+
+    def bound(self) -> list[str]:
+        """The arguments in the order of the entry, those to promote in one dtype."""
+        op, lines = self.op, ["# the arguments, in the order of the entry"]
+        (unfit, behind, counted), (needed, defaults) = unbound(op), left_out(op)
+        bind = "args, kwargs = bind(args, kwargs), {}"
+        if unfit == "True":
+            lines += [bind]
+        else:
+            if defaults:                          # 0.1 us, where `bind` takes 1 to 2
+                lines += [f"if {needed} <= len(args) < {needed + len(defaults)} and not kwargs:",
+                          f"    args = (*args, *defaults[len(args) - {needed}:])"]
+            lines += [*conditional("if", unfit), f"    {bind}"]
+            if behind == "True":
+                lines += ["else:", *indented(tupled("args = ", counted.split(", ")))]
+            elif behind:
+                lines += [*conditional("elif", behind), *indented(tupled("args = ", counted.split(", ")))]
+        names = ", ".join(self.all) + "," * (len(self.all) == 1)
+        lines += [f"{names} = values = args"] if len(names) < 70 else tupled("", self.all, " = values = args")
+        if self.promoted:
+            some = ", ".join(self.promoted) + "," * (len(self.promoted) == 1)
+            lines += [f"{some} = to_one_dtype(op, ({some}))"]
+        if self.listed:
+            place = op.inputs.index("tensors")
+            lines += tupled("tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})")
+        if self.promoted or self.listed:
+            lines += tupled("values = ", self.all)
+        return lines
+
+    def arrays(self) -> list[str]:
+        lines = [f"{name}_array = None if {name} is None else {name}.array" for name in self.single]
+        return [*lines, "tensors_array = [t.array for t in tensors]"] if self.listed else lines
+
+    def checked(self) -> list[str]:
+        """The dtypes of inputs with a gradient agree, but for those that were promoted."""
+        names = [name for name in self.ruled if name not in self.promoted]
+        if len(names) < 2:
+            return []
+        first, *others = names
+        differ = [f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others]
+        arrays, tensors = ", ".join(f"{name}_array" for name in names), ", ".join(names)
+        return [*conditional("if", " or ".join([f"{first}_array is None", *differ])),
+                *indented(folded("check_one_dtype(", ["op", f"({arrays})", f"({tensors})"], ")"))]
+
+    def given(self) -> list[str]:
+        """What the kernel is given."""
+        return [f"{name}_array" if name in self.inputs else name for name in self.all]
+
+    def edges(self) -> list[str]:
+        """The lines that find `edges`: None where nothing is recorded."""
+        if self.list_ruled:
+            return ["edges = tuple([t.node for t in tensors]) if state.grad else ()",
+                    "if edges.count(None) == len(edges):", "    edges = None"]
+        if not self.ruled:
+            return ["edges = None"]
+        nodes = [f"{name}_node = None if {name} is None else {name}.node" for name in self.ruled]
+        some = " or ".join(f"{name}_node is not None" for name in self.ruled)
+        found = [f"{name}_node" if name in self.ruled else "None" for name in self.single]
+        test = conditional("if state.grad and", some, brackets=True) if len(nodes) > 1 else [f"if state.grad and {some}:"]
+        return [*nodes, *test, *indented(tupled("edges = ", found)), "else:", "    edges = None"]
+
+    def saved(self) -> list[str]:
+        """The lines that give the node its `saved_items`, in the names of the call."""
+        if self.listed:
+            return ["node.saved = op.save(values, edges, (result,))"]
+        nodes = [f"{name}_node" if name in self.ruled else "None" for name in self.inputs]
+        items = [re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item) for item in saved_items(self.op)]
+        items = [re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items]
+        return tupled("node.saved = ", [item.replace("r[0]", "result") for item in items])
 
 
-# What follows where an op has one output: the same as in the families of one and two inputs.
-ONE = [
-    " if r.__class__ is not ndarray: r = asarray(r)",
-    " t = new(Tensor)",
-    " t.array, t.node, t._grad, t.viewing, t.writes = r, None, None, None, None",
-    " if edges is not None:",
-    "  n = t.node = new(op.node)",
-    "  n.edges, n.saved, n.seq, n.shape = edges, SAVED, tick(), r.shape",
-    "  f = frame(2)",
-    "  c = n.code = f.f_code",
-    "  n.at = f.f_lasti if c is user.code else remember(n, f)",
-    " if m.watch is not None: m.watch.on_op(op, values, t)"]
+def own(name: str) -> str:
+    """The name of an argument in the text, where the text has no other use for the name."""
+    return f"{name}_" if name in TAKEN else name
 
 
-def saved(op: Op, ruled: Sequence[int]) -> str:
-    """What the node keeps, as `save_source` says it, in the names of the call."""
-    text = save_source(op).partition(": ")[2]
-    text = re.sub(r"e\[(\d+)\]", lambda found: f"n{found[1]}" if int(found[1]) in ruled else "None", text)
-    return re.sub(r"a\[(\d+)\]", r"v\1", text).replace("r[0]", "r")
+def one_output(saved: Sequence[str]) -> list[str]:
+    """What follows where an op has one output: the same as in the families of one and two inputs."""
+    return [
+        "# the result as a tensor",
+        "if result.__class__ is not ndarray:",
+        "    result = asarray(result)",
+        "tensor = new(Tensor)",
+        "tensor.array = result",
+        "tensor.node = tensor._grad = tensor.viewing = tensor.writes = None",
+        "if edges is not None:",
+        "    # its node: what backward needs, and the user's line",
+        "    node = tensor.node = new(op.node)",
+        *indented(saved),
+        "    node.edges, node.seq, node.shape = edges, tick(), result.shape",
+        "    caller = frame(2)",
+        "    code = node.code = caller.f_code",
+        "    node.at = caller.f_lasti if code is user.code else remember(node, caller)",
+        "if state.watch is not None:",
+        "    state.watch.ran(op, values, tensor)"]
 
 
-def looking(op: Op) -> list[str]:
+def noted_view(op: Op) -> list[str]:
     """The lines that note whose memory a view is."""
-    copies = " if r is a0 or r.base is not None and (r.base is a0 or r.base is a0.base):" if op.options.get("copies") else ""
-    return [f"{copies} register(t, v0, again, values[1:], m.grad)"]
+    name = own(op.inputs[0])
+    note = f"register(tensor, {name}, again, values[1:], state.grad)"
+    if not op.options.get("copies"):
+        return [note]
+    array = f"{name}_array"
+    return ["base = result.base", f"if result is {array} or base is not None and (base is {array} or base is {array}.base):",
+            f"    {note}"]
 
 
-def together(op: Op, operands: Sequence[Any]) -> list[Any]:
+def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
     dtype, numbers = None, False
     for v in operands:                            # tensors of one dtype, and Python's numbers
@@ -161,7 +220,7 @@ def together(op: Op, operands: Sequence[Any]) -> list[Any]:
     return [None if v is None else next(there) for v in operands]
 
 
-def of_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:
+def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:
     """The list of tensors among the arguments, brought to one dtype if gradients go back to it."""
     tensors = tuple(values[place])
     for t in tensors:
@@ -176,7 +235,7 @@ def of_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple
     return tensors
 
 
-def alike(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | None]) -> None:
+def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless the arrays that are there have one dtype."""
     first = None
     for a in arrays:
@@ -224,8 +283,10 @@ def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
     return [(t, from_array(copy))] if copy.__class__ is ndarray else []
 
 
-# What the texts name besides the op's own.
+# What the texts name besides what is the op's own.
 SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
          "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
-         "finish": finish, "alike": alike, "register": register, "together": together, "of_list": of_list,
-         "NoArray": NoArray, "filled": filled}
+         "finish": finish, "check_one_dtype": check_one_dtype, "register": register, "to_one_dtype": to_one_dtype,
+         "tensor_list": tensor_list, "NoArray": NoArray, "filled": filled}
+TAKEN = {*SCOPE, "again", "args", "base", "bind", "caller", "code", "defaults", "edges", "error", "kernel", "kwargs",
+         "node", "op", "out", "result", "result_type", "state", "t", "tensor", "values"}

@@ -16,6 +16,7 @@ from operator import attrgetter
 from textwrap import TextWrapper
 from typing import Any
 
+from rushlight.base.text import define
 from rushlight.ops.arguments import ROLES
 from rushlight.ops.formula import Formula, formula
 from rushlight.ops.table import BOOL, FLOATING, PUBLIC, REAL, TABLE, Op, parameters
@@ -311,5 +312,5 @@ def run(code: str) -> str:
 
 
 def evaluated(before: list[str], last: str, names: dict) -> str:
-    exec("\n".join(before), names)
-    return repr(eval(last, names))
+    lines = ["def example():", *before, f"return repr({last})"]
+    return define("\n    ".join(lines), "example", names, "example of a docstring", "<")()

@@ -16,6 +16,7 @@ import numpy as np
 from rushlight.autograd.clock import tick
 from rushlight.autograd.engine import second_time
 from rushlight.autograd.node import Node, Output, unpacked
+from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.faster import faster, least
 from rushlight.ops.kernels.halves import in_single
 from rushlight.ops.later import next_part
@@ -68,26 +69,31 @@ def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool
     the derivative; torch's gradient of a holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for
     every rule linear in g.
     """
-    array = "" if world == "arrays" else ".array"
-    g, is_complex = "g", f"g{array}.dtype.kind == 'c'"
-    lines = ["def run(node, g):", "    s, e = node.saved, node.edges"]
+    kind = ".dtype.kind" if world == "arrays" else ".array.dtype.kind"
+    is_complex, conjugate = f"g{kind} == 'c'", "conj(g)"
+    lines = ["saved, edges = node.saved, node.edges"]
     if kept:
-        lines.append("    if g.ndim: g = g.reshape(s[-1])" if world == "arrays" else "    g = reshape(g, s[-1])")
+        lines += ["if g.ndim:", "    g = g.reshape(saved[-1])"] if world == "arrays" else ["g = reshape(g, saved[-1])"]
     if several:
-        lines.append("    g = parts(g, s[-1])")
-        is_complex = f"any(x is not None and x{array}.dtype.kind == 'c' for x in g)"
+        lines += ["g = parts(g, saved[-1])"]
+        is_complex = f"any(x is not None and x{kind} == 'c' for x in g)"
         conjugate = "[None if x is None else conj(x) for x in g]"
+    scalars = world == "arrays" and op.elementwise and not of_half and not several
+    if scalars:
+        lines += ["if g.dtype.char in HALVES:", "    return of_halves(node, g)"]
+    lines += [f"is_complex = {is_complex}", "if is_complex:", f"    g = {conjugate}"]
+    rules = gradients(op, world, kept, of_half)
+    if scalars:                                   # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
+        lines += ["if g.__class__ is ndarray or g.size > 1:", *indented(rules),
+                  "else:  # scalars of NumPy", *indented(gradients(op, "numbers", kept))]
     else:
-        conjugate = "conj(g)"
-    result = results_of(op, world, kept, of_half)
-    if world == "arrays" and op.elementwise and not of_half and not several:
-        lines.append("    if g.dtype.char in HALVES: return of_halves(node, g)")
-        # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
-        result = f"{result} if g.__class__ is ndarray or g.size > 1 else {results_of(op, 'numbers', kept)}"
-    lines += [f"    c = {is_complex}", f"    if c: {g} = {conjugate}",
-              f"    r = rounded({result}, g[0])" if several and world == "tensors" else f"    r = {result}",
-              "    return [None if h is None else conj(h) for h in r] if c else r"]
-    return "\n".join(lines)
+        lines += rules
+    found = [f"grad_{name}" for name in ruled_inputs(op)]
+    lines += ["grads = grad_tensors"] if op.inputs == ("tensors",) else tupled("grads = ", found)
+    if several and world == "tensors":
+        lines += ["grads = rounded(grads, g[0])"]
+    lines += ["if is_complex:", "    return [None if grad is None else conj(grad) for grad in grads]", "return grads"]
+    return "\n".join([f"def backward_{op.name}(node, g):", *indented(lines)]) + "\n"
 
 
 def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
@@ -97,10 +103,9 @@ def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
 
 
-def results_of(op: Op, world: str, kept: bool, of_half: bool = False) -> str:
-    """The expression for the gradients of all inputs; `numbers`: that of arrays, where all are 0-d."""
-    calls = [call_of(op, i, name, world, kept, of_half) for i, name in enumerate(ruled_inputs(op))]
-    return calls[0] if op.inputs == ("tensors",) else f"({', '.join(calls)},)"
+def gradients(op: Op, world: str, kept: bool, of_half: bool = False) -> list[str]:
+    """The lines for the gradients of all inputs; `numbers`: the world of arrays, where all are 0-d."""
+    return [line for i, name in enumerate(ruled_inputs(op)) for line in gradient(op, i, name, world, kept, of_half)]
 
 
 def ruled_inputs(op: Op) -> list[str]:
@@ -108,23 +113,28 @@ def ruled_inputs(op: Op) -> list[str]:
     return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
 
 
-def call_of(op: Op, i: int, name: str, world: str, kept: bool, of_half: bool) -> str:
-    rule = op.rules[name]
+def gradient(op: Op, i: int, name: str, world: str, kept: bool, of_half: bool) -> list[str]:
+    """The lines for the gradient of one input: None where nobody wants it."""
+    grad, rule = f"grad_{name}", op.rules[name]
     if rule is None:
-        return "None"
-    given = ", ".join(["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])])
-    call = f"rule{i}({given})"
+        return [f"{grad} = None"]
+    given = ["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])]
+    lines = folded(f"{grad} = rule_{name}(", given, ")")
+    by_faster = folded(f"{grad} = faster(", ["op", repr(name), f"rule_{name}", *given], ")")
     from_elements = least(op, name, of_half) if world == "arrays" else inf
-    if from_elements == 0:
-        call = f"faster(op, {name!r}, rule{i}, {given})"
-    elif from_elements < inf:
-        call = f"({call} if g.size < {from_elements} else faster(op, {name!r}, rule{i}, {given}))"
-    return call if name == "tensors" or len(op.inputs) == 1 else f"None if e[{i}] is None else {call}"
+    tests = [f"if g.size < {from_elements}:", *indented(lines), "else:", *indented(by_faster)]
+    lines = by_faster if from_elements == 0 else tests if from_elements < inf else lines
+    if name == "tensors" or len(op.inputs) == 1:
+        return lines
+    unwanted = [f"if edges[{i}] is None:", f"    {grad} = None"]
+    if lines is tests:
+        return [*unwanted, f"el{tests[0]}", *tests[1:]]
+    return [*unwanted, "else:", *indented(lines)]
 
 
 def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
     """The expression for what is saved under a name, as the rule is given it."""
-    at = f"s[{op.saves.index(name)}]"
+    at = f"saved[{op.saves.index(name)}]"
     outputs = op.options.get("outputs", "").split()
     if world == "numbers":
         return f"{at}.array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
@@ -133,14 +143,17 @@ def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
             return f"[t.array for t in {at}]"
         if name in op.inputs:
             return f"{at}.array" if op.elementwise else f"(None if {at} is None else {at}.array)"
-        return f"{at}.reshape(s[-1])" if name == "out" and kept else at
+        return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
     if name == "out":
-        return f"reshape(saved_output(node, {at}), s[-1])" if kept else f"saved_output(node, {at})"
+        return f"reshape(saved_output(node, {at}), saved[-1])" if kept else f"saved_output(node, {at})"
     return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
 
 
-def save_source(op: Op) -> str:
-    """The text of (args, edges, outputs) -> what nodes keep: a tensor only if a rule that will run names it."""
+def saved_items(op: Op) -> list[str]:
+    """What nodes keep, as expressions of the arguments `a`, edges `e` and outputs `r`.
+
+    A tensor is kept only if a rule that will run names it.
+    """
     names, edges = op.inputs + op.settings, ruled_inputs(op)
     outputs = op.options.get("outputs", "out").split()
     kept = []
@@ -163,7 +176,7 @@ def save_source(op: Op) -> str:
             kept.append(f"a[{names.index(base)}]." + ("array.shape" if fact == "shape" else "dtype"))
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
-    return "lambda a, e, r: (" + "".join(f"{item}, " for item in kept) + ")"
+    return kept
 
 
 def apart(output: Any) -> Any:
@@ -173,7 +186,8 @@ def apart(output: Any) -> Any:
 
 def save_function(op: Op) -> Callable:
     """(args, edges, outputs) -> what a node keeps for its rules."""
-    return eval(compile(save_source(op), f"<what {op.name} saves>", "eval"))
+    text = "\n".join(["def save(a, e, r):", *indented(tupled("return ", saved_items(op)))]) + "\n"
+    return define(text, "save", {"apart": apart}, f"saved by {op.name}")
 
 
 def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
@@ -185,14 +199,15 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
                  "saved_part": saved_part, "op": op, "faster": faster, "ndarray": np.ndarray, "HALVES": HALVES,
                  "rounded": rounded, "parts": array_parts if world == "arrays" else tensor_parts}
-        for i, name in enumerate(ruled_inputs(op)):
+        for name in ruled_inputs(op):
             if op.rules[name] is not None:
-                scope[f"rule{i}"] = rebind(op.rules[name], names)
+                scope[f"rule_{name}"] = rebind(op.rules[name], names)
         if world == "arrays" and op.elementwise:
             scope["of_halves"] = vjp_of_halves(op, scope)
-        exec(compile(backward_source(op, world, kept, several), f"<backward of {op.name}>", "exec"), scope)
-        setattr(op.node, world, scope["run"])
-        return scope["run"](node, g)
+        text = backward_source(op, world, kept, several)
+        run = define(text, f"backward_{op.name}", scope, f"backward of {op.name}, {world}")
+        setattr(op.node, world, run)
+        return run(node, g)
     return first
 
 
@@ -200,10 +215,10 @@ def vjp_of_halves(op: Op, scope: dict[str, Any]) -> Callable:
     """(node, g) -> gradients of an elementwise op's inputs, of 16-bit floats: each rule computes in float32, and its result
     is rounded once. Written with the first such gradient."""
     def first(node: Any, g: Any) -> Any:
-        own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule")}
-        exec(compile(backward_source(op, "arrays", False, False, of_half=True), f"<backward of {op.name}>", "exec"), own)
-        scope["of_halves"] = own["run"]
-        return own["run"](node, g)
+        own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule_")}
+        text = backward_source(op, "arrays", False, False, of_half=True)
+        run = scope["of_halves"] = define(text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats")
+        return run(node, g)
     return first
 
 

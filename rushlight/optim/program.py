@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.text import define, folded, indented, tupled
 from rushlight.ops.worlds import ARRAYS, rebind
 
 # A world: what ops look like between numbers. `pow` and the comparisons are for numbers alone.
@@ -94,13 +95,8 @@ class Program:
     def __init__(self, numbers: str, update: str, buffers: int, given: list, tape: list, wanted: dict, constants: dict):
         self.given, self.tape, self.wanted, self.constants = given, tape, wanted, constants
         self.source, self.buffers = f"{update}\n{numbers}", buffers
-        self.numbers = defined(numbers, "numbers", {})
-        self.update = defined(update, "update", {**ARRAYS, "copyto": np.copyto})
-
-
-def defined(source: str, name: str, namespace: dict[str, Any]) -> Callable:
-    exec(compile(source, "<rushlight optimizer>", "exec"), namespace)
-    return namespace[name]
+        self.numbers = define(numbers, "numbers", {}, "numbers of an optimizer")
+        self.update = define(update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer")
 
 
 @lru_cache(maxsize=256)
@@ -127,9 +123,10 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
               if place(value, places, numbers) != target.text]
     there = [s for s in given if s is not None]
     parameters = [*(s.text for s in there), *(f"b{i}" for i in range(buffers)), *numbers.values()]
-    return Program(f"def numbers({', '.join(settings)}):\n"
-                   f"    return {tupled(numbers)}, {tupled(map(written, results[len(targets):]))}",
-                   f"def update({', '.join(parameters)}):\n    " + "\n    ".join(lines), buffers,
+    raised = [written(value) for value in results[len(targets):]]
+    used = [*tupled("used = ", [*numbers]), *tupled("raised = ", raised), "return used, raised"]
+    return Program("\n".join([*folded("def numbers(", settings, "):"), *indented(used)]) + "\n",
+                   "\n".join([*folded("def update(", parameters, "):"), *indented(lines)]) + "\n", buffers,
                    there, tape, wanted, numbers)
 
 
@@ -139,10 +136,6 @@ def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     code = rule.__code__  # type: ignore[attr-defined]
     names = code.co_varnames[:code.co_argcount]
     return names[:code.co_posonlyargcount], names[code.co_posonlyargcount:]
-
-
-def tupled(texts: Any) -> str:
-    return "(" + "".join(f"{text}, " for text in texts).rstrip() + ")"
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
