@@ -53,10 +53,10 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._made().to(outputs.dtype)  # type: ignore[operator, attr-defined]
+            return outputs * self._made().to(outputs.dtype)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
-            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError(explain("outputs must be a Tensor or an iterable of Tensors"))
 
     def _made(self) -> Tensor:
@@ -114,7 +114,7 @@ class GradScaler:
             return
         self._check_scale("update")
         if new_scale is not None:
-            self._made().fill_(float(new_scale))  # type: ignore[attr-defined]  # in place: compiled steps know the tensor
+            self._made().fill_(float(new_scale))  # in place: compiled steps know the tensor
         elif not self._optimizers:
             raise AssertionError("No inf checks were recorded prior to update.")
         else:
@@ -131,7 +131,7 @@ class GradScaler:
                 steps[...] = 0
                 grown = np.float32(scale * self._growth_factor)
                 scale = grown if np.isfinite(grown) else scale
-        self._made().fill_(float(scale))          # type: ignore[attr-defined]
+        self._made().fill_(float(scale))
 
     def _check_scale(self, name: str) -> None:
         if self._scale is None:

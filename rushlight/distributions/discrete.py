@@ -65,9 +65,9 @@ class Categorical(OfOutcomes):
         if given.dim() < 1:  # type: ignore[union-attr]
             raise ValueError(explain(f"`{name}` parameter must be at least one-dimensional."))
         if probs is not None:
-            self.probs = probs / probs.sum(-1, keepdim=True)  # type: ignore[attr-defined]
+            self.probs = probs / probs.sum(-1, keepdim=True)
         else:
-            self.logits = logits - logits.logsumexp(-1, keepdim=True)  # type: ignore[union-attr, operator]
+            self.logits = logits - logits.logsumexp(-1, keepdim=True)  # type: ignore[union-attr]
         self._num_events = given.shape[-1]  # type: ignore[union-attr]
         super().__init__(given.shape[:-1], (), validate_args)  # type: ignore[union-attr]
 

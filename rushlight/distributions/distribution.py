@@ -91,7 +91,7 @@ class Distribution:
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
                 n = value.ndim - constraint.event_dim
-                setattr(new, name, value.expand((*batch, *value.shape[n:])))  # type: ignore[attr-defined]
+                setattr(new, name, value.expand((*batch, *value.shape[n:])))
 
     @property
     def batch_shape(self) -> Size:
@@ -121,7 +121,7 @@ class Distribution:
     @property
     def stddev(self) -> Tensor:
         """The root of the variance."""
-        return self.variance.sqrt()  # type: ignore[attr-defined]
+        return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Random values of shape sample_shape + batch_shape + event_shape; no gradient goes through them."""
@@ -162,15 +162,15 @@ class Distribution:
 
     def perplexity(self) -> Tensor:
         """exp(entropy)."""
-        return self.entropy().exp()  # type: ignore[attr-defined]
+        return self.entropy().exp()
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def enumerated(self, values: Tensor, expand: bool) -> Tensor:
         """(n,) values as (n, *batch_shape), of size 1 in the batch unless `expand`."""
-        values = values.reshape(-1, *[1] * len(self._batch_shape))  # type: ignore[attr-defined]
-        return values.expand(-1, *self._batch_shape) if expand else values  # type: ignore[attr-defined]
+        values = values.reshape(-1, *[1] * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -285,7 +285,7 @@ def clamp_probs(p: Tensor) -> Any:
     >>> rushlight.distributions.utils.clamp_probs(rushlight.tensor([0., 0.5])).log()
     tensor([-15.9424,  -0.6931])
     """
-    return p.clamp(eps_of(p), 1 - eps_of(p))  # type: ignore[attr-defined]
+    return p.clamp(eps_of(p), 1 - eps_of(p))
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:

@@ -37,7 +37,7 @@ class Cauchy(LocationScale):
         return rushlight.atan((self.checked(value) - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc  # type: ignore[operator]
+        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
@@ -47,7 +47,7 @@ class Half(TransformedDistribution):
     """|x| of a symmetric x around 0: twice its density."""
 
     arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     whole: Any
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
@@ -60,17 +60,17 @@ class Half(TransformedDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x = rushlight.as_tensor(self.checked(value))
-        found = self.base_dist.log_prob(x) + math.log(2)  # type: ignore[operator]
+        found = self.base_dist.log_prob(x) + math.log(2)
         return rushlight.where(x >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self.checked(value)) - 1  # type: ignore[operator]
+        return 2 * self.base_dist.cdf(self.checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)  # type: ignore[operator]
+        return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)  # type: ignore[operator]
+        return self.base_dist.entropy() - math.log(2)
 
 
 class HalfNormal(Half):
@@ -105,7 +105,7 @@ class InverseGamma(TransformedDistribution):
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args)
@@ -173,7 +173,7 @@ class GeneralizedPareto(Distribution):
         return 1 - rushlight.exp(self.of_kind(-rushlight.log1p(k * z) / k, -z))
 
     def icdf(self, value: Tensor) -> Tensor:
-        log, k = rushlight.log1p(-value), self.bent  # type: ignore[operator]
+        log, k = rushlight.log1p(-value), self.bent
         return self.loc + self.scale * self.of_kind(rushlight.expm1(-k * log) / k, -log)
 
     @property

@@ -61,7 +61,7 @@ class RelaxedBernoulli(TransformedDistribution):
     """
 
     arg_constraints = OfOutcomes.arg_constraints
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
@@ -114,7 +114,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     """
 
     arg_constraints = ROW_OF_OUTCOMES
-    support = constraints.simplex  # type: ignore[assignment]
+    support = constraints.simplex
 
     def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None):

@@ -58,7 +58,7 @@ class StickBreakingTransform(Transform):
 
     def offset(self, n: int, like: Tensor) -> Any:
         """log(n), log(n - 1), ..., log(1): with them zeros become equal shares."""
-        return rushlight.arange(n, 0, -1, dtype=like.dtype).log()  # type: ignore[attr-defined]
+        return rushlight.arange(n, 0, -1, dtype=like.dtype).log()
 
     def forward_shape(self, shape: Any) -> Size:
         return Size((*shape[:-1], shape[-1] + 1))
@@ -96,7 +96,7 @@ class PositiveDefiniteTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         triangle = LowerCholeskyTransform()(x)
-        return triangle @ triangle.mT  # type: ignore[operator, attr-defined]
+        return triangle @ triangle.mT
 
     def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(rushlight.linalg.cholesky(y))
@@ -145,7 +145,7 @@ def in_triangle(x: Tensor, diagonal: int) -> Any:
     """(..., n (n + 1) / 2) numbers in the lower triangle of a matrix, row by row."""
     n = round((math.sqrt(1 + 8 * x.shape[-1]) - 1) / 2) - diagonal
     row, col = rushlight.tril_indices(n, n, diagonal)
-    flat = x.new_zeros(*x.shape[:-1], n * n)  # type: ignore[attr-defined]
+    flat = x.new_zeros(*x.shape[:-1], n * n)
     at = (row * n + col).expand(x.shape)
     return flat.scatter(-1, at, x).reshape(*x.shape[:-1], n, n)
 
@@ -153,7 +153,7 @@ def in_triangle(x: Tensor, diagonal: int) -> Any:
 def of_triangle(x: Tensor, diagonal: int) -> Any:
     """The numbers in the lower triangle of a matrix, row by row."""
     row, col = rushlight.tril_indices(x.shape[-2], x.shape[-1], diagonal)
-    return x[..., row, col]  # type: ignore[index]
+    return x[..., row, col]
 
 
 class CumulativeDistributionTransform(Transform):

@@ -36,8 +36,8 @@ class Independent(Distribution):
         shape = base_distribution.batch_shape + base_distribution.event_shape
         super().__init__(shape[:n], shape[n:], validate_args)
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
-    has_enumerate_support = property(  # type: ignore[assignment]
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
+    has_enumerate_support = property(
         lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
     mean = property(lambda self: self.base_dist.mean, doc="The expected value.")
     mode = property(lambda self: self.base_dist.mode, doc="The most probable value.")
@@ -101,7 +101,7 @@ class TransformedDistribution(Distribution):
         n = whole.codomain.event_dim + max(len(self.base_dist.event_shape) - whole.domain.event_dim, 0)
         super().__init__(shape[:len(shape) - n], shape[len(shape) - n:], validate_args)
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
 
     @constraints.dependent_property(event_dim=None)
     def support(self) -> Any:
@@ -142,7 +142,7 @@ class TransformedDistribution(Distribution):
         sign = math.prod([t.sign for t in self.transforms])
         if isinstance(sign, int) and sign == 1:
             return p
-        return sign * (p - 0.5) + 0.5  # type: ignore[operator]
+        return sign * (p - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         x = self.checked(value)
@@ -163,7 +163,7 @@ class LogNormal(TransformedDistribution):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
@@ -202,7 +202,7 @@ class Gumbel(OfArguments):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -236,7 +236,7 @@ class Weibull(OfArguments):
     """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -311,7 +311,7 @@ class Kumaraswamy(OfArguments):
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -352,7 +352,7 @@ class LogisticNormal(TransformedDistribution):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.simplex  # type: ignore[assignment]
+    support = constraints.simplex
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)

@@ -101,7 +101,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Weight (out_features, last dimension of the input) and bias, drawn."""
         size = input.array.shape[-1]
         if self.has_uninitialized_params():
@@ -172,7 +172,7 @@ class _LazyTransposed(_LazyConv):
         self._wait(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyPlain, Conv1d):  # type: ignore[misc]
+class LazyConv1d(_LazyPlain, Conv1d):
     """A Conv1d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConv1d(4, kernel_size=3)
@@ -183,7 +183,7 @@ class LazyConv1d(_LazyPlain, Conv1d):  # type: ignore[misc]
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyPlain, Conv2d):  # type: ignore[misc]
+class LazyConv2d(_LazyPlain, Conv2d):
     """A Conv2d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConv2d(4, kernel_size=3)
@@ -196,7 +196,7 @@ class LazyConv2d(_LazyPlain, Conv2d):  # type: ignore[misc]
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyPlain, Conv3d):  # type: ignore[misc]
+class LazyConv3d(_LazyPlain, Conv3d):
     """A Conv3d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConv3d(4, kernel_size=3)
@@ -207,7 +207,7 @@ class LazyConv3d(_LazyPlain, Conv3d):  # type: ignore[misc]
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[misc]
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
     """A ConvTranspose1d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConvTranspose1d(4, kernel_size=3)
@@ -218,7 +218,7 @@ class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[mis
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[misc]
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
     """A ConvTranspose2d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConvTranspose2d(4, kernel_size=3)
@@ -229,7 +229,7 @@ class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[mis
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[misc]
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
     """A ConvTranspose3d whose `in_channels` is the first input's.
 
     >>> m = rushlight.nn.LazyConvTranspose3d(4, kernel_size=3)
@@ -260,7 +260,7 @@ class _LazyNorm(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         """Everything as long as the input has channels."""
         if self.has_uninitialized_params():
             self.num_features = input.array.shape[1]
@@ -270,7 +270,7 @@ class _LazyNorm(LazyModuleMixin, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):  # type: ignore[misc]
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     """A BatchNorm1d whose `num_features` is the first input's.
 
     >>> m = rushlight.nn.LazyBatchNorm1d()
@@ -283,7 +283,7 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):  # type: ignore[misc]
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):  # type: ignore[misc]
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """A BatchNorm2d whose `num_features` is the first input's.
 
     >>> m = rushlight.nn.LazyBatchNorm2d()
@@ -295,7 +295,7 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):  # type: ignore[misc]
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):  # type: ignore[misc]
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     """A BatchNorm3d whose `num_features` is the first input's.
 
     >>> m = rushlight.nn.LazyBatchNorm3d()
@@ -307,7 +307,7 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):  # type: ignore[misc]
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):  # type: ignore[misc]
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     """An InstanceNorm1d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
 
     >>> m = rushlight.nn.LazyInstanceNorm1d()
@@ -319,7 +319,7 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):  # type: ignore[misc]
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):  # type: ignore[misc]
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
     """An InstanceNorm2d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
 
     >>> m = rushlight.nn.LazyInstanceNorm2d()
@@ -331,7 +331,7 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):  # type: ignore[misc]
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):  # type: ignore[misc]
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     """An InstanceNorm3d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
 
     >>> m = rushlight.nn.LazyInstanceNorm3d()

@@ -44,7 +44,7 @@ class Parameter(Tensor, metaclass=Marked):
         self.requires_grad = requires_grad
         return self
 
-    __init__ = object.__init__  # type: ignore[assignment]  # a class whose own __new__ takes more gets by without one
+    __init__ = object.__init__  # a class whose own __new__ takes more gets by without one
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
@@ -76,12 +76,12 @@ class Buffer(Tensor):
         self.persistent = persistent
         return self
 
-    __init__ = object.__init__  # type: ignore[assignment]
+    __init__ = object.__init__
 
 
 def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
     """A parameter of the user's own class of tensors."""
-    made = data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
                            "returns an instance of the same type, but return type "
@@ -123,7 +123,7 @@ class Uninitialized(Tensor):
         own = self.__class__
         self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape
         self.requires_grad = requires_grad
-        self.__class__ = own  # type: ignore[assignment]
+        self.__class__ = own
 
     @property
     def array(self) -> np.ndarray:
@@ -164,7 +164,7 @@ class Uninitialized(Tensor):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """One that waits too, in another dtype: what `module.to` asks for."""
-        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)  # type: ignore[attr-defined]
+        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The same by its old name, or the name of the type."""

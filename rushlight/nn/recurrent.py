@@ -66,7 +66,7 @@ class RNNBase(Module):
         n, hidden, out = GATES[self.mode] * self.hidden_size, self.hidden_size, self.proj_size or self.hidden_size
         size = self.input_size if "_l0" in first else out * (1 + self.bidirectional)
         biases = [(n,), (n,)] if self.bias else []
-        return [(n, size), (n, out), *biases, (out, hidden)]  # type: ignore[list-item]
+        return [(n, size), (n, out), *biases, (out, hidden)]
 
     @property
     def _flat_weights_names(self) -> list[str]:
@@ -338,7 +338,7 @@ class RNNCellBase(Module):
                 raise ValueError(f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
                                  f"{state.dim()}D instead")
         one = input.dim() == 1
-        x = input.unsqueeze(0) if one else input  # type: ignore[attr-defined]
+        x = input.unsqueeze(0) if one else input
         if hx is None:
             hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * states
         elif one:

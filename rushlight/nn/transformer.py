@@ -293,7 +293,7 @@ def looks_causal(mask: Mask, said: bool | None, n: int) -> bool:
         return said is True
     if mask.array.shape != (n, n):
         return False
-    return bool((mask == causal_mask(n, mask.dtype)).all())  # type: ignore[attr-defined]
+    return bool((mask == causal_mask(n, mask.dtype)).all())
 
 
 def why_not_nested(layer: Module) -> str:

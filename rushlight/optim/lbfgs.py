@@ -139,7 +139,7 @@ def direction(state: dict[str, Any], g: ndarray, most: int) -> ndarray:
 def flat_gradient(params: list[Tensor]) -> ndarray:
     """All gradients in one vector; 0 where there is none. Complex numbers as two."""
     return np.concatenate([
-        flat(np.zeros_like(p.array) if p._grad is None else p._grad.to_dense().array)  # type: ignore[attr-defined]
+        flat(np.zeros_like(p.array) if p._grad is None else p._grad.to_dense().array)
         for p in params])
 
 

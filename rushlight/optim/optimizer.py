@@ -387,7 +387,7 @@ def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
     """A copy of saved state, its floating-point tensors in the parameter's dtype; `step` keeps its own."""
     if isinstance(value, Tensor):
         other = p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
-        return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[attr-defined, union-attr]
+        return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[union-attr]
     if isinstance(value, dict):
         return {k: fitted(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -136,7 +136,7 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
 @lru_cache(maxsize=256)
 def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of a rule's arrays, which stand before the slash, and of its settings."""
-    code = rule.__code__  # type: ignore[attr-defined]
+    code = rule.__code__
     names = code.co_varnames[:code.co_argcount]
     return names[:code.co_posonlyargcount], names[code.co_posonlyargcount:]
 

@@ -50,7 +50,7 @@ def for_lists(average: Average) -> Callable:
     @no_grad()
     def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(average(a, c, num_averaged))  # type: ignore[attr-defined]
+            a.copy_(average(a, c, num_averaged))
     return update
 
 
@@ -123,12 +123,12 @@ class AveragedModel(Module):
             copy_all([(a, c) for a, c in pairs if not (a.is_floating_point() or a.is_complex())])
         if not self.use_buffers:
             copy_all(list(zip(self.module.buffers(), model.buffers())))
-        self.n_averaged += 1  # type: ignore[operator]
+        self.n_averaged += 1
 
 
 def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
     for own, new in pairs:
-        own.copy_(new.detach())  # type: ignore[attr-defined]
+        own.copy_(new.detach())
 
 
 @no_grad()

@@ -38,7 +38,7 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     for i, p in enumerate(params):
         if p.is_complex():
             for tensors in (params, *state_and_grads):
-                tensors[i] = tensors[i].view_as_real()  # type: ignore[attr-defined]
+                tensors[i] = tensors[i].view_as_real()
 
 
 def _default_to_fused_or_foreach(params: list[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:

@@ -30,7 +30,7 @@ def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
     tensor([[ True, False],
             [ True,  True]])
     """
-    return mod_fn(*indices(B, H, Q_LEN, KV_LEN)).expand(B or 1, H or 1, Q_LEN, KV_LEN)  # type: ignore[attr-defined]
+    return mod_fn(*indices(B, H, Q_LEN, KV_LEN)).expand(B or 1, H or 1, Q_LEN, KV_LEN)
 
 
 class AuxRequest(NamedTuple):
@@ -184,8 +184,8 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | N
             raise ValueError(explain(f"Expect query and key/value to have the same number of heads but got "
                                      f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."))
         groups = query.shape[1] // key.shape[1]
-        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))  # type: ignore[attr-defined]
-    scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)  # type: ignore[operator]
+        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))
+    scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if score_mod is not None:
         scores = score_mod(scores, *indices(*scores.shape))
     if block_mask is not None:

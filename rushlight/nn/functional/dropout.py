@@ -23,7 +23,7 @@ def dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bo
     if not training or p == 0 or input.array.size == 0:
         return input
     inside = taken.get() is not None or mode().batch is not None      # there torch draws in the order of the elements
-    like = input.contiguous() if inside else input  # type: ignore[attr-defined]
+    like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)
     return assign(input, r) if inplace else r

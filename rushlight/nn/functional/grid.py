@@ -172,7 +172,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
              "affine_grid for details.")
     make = centres if prod(spatial) <= KEPT else centres.__wrapped__
     points = make(tuple(spatial), bool(align_corners), theta.dtype)
-    moved = matmul(created(from_array(points)).to(theta.device), transpose(theta, 1, 2))  # type: ignore[attr-defined]
+    moved = matmul(created(from_array(points)).to(theta.device), transpose(theta, 1, 2))
     return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
 
 

@@ -88,7 +88,7 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
         if dropout and i + directions < len(weights):
             x = drop(contiguous(x), dropout)      # loops may lay it out by sequence; torch draws step by step
         x = transpose(x, 0, 1) if first else x
-    return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")  # type: ignore[attr-defined]
+    return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")
                     if len(each) == 1 else stack(each)
                     for each in zip(*last))       # in memory of its own: programs call hidden.detach_()
 
@@ -97,7 +97,7 @@ def each_of(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
     """States (layers and directions, N, ...) as those of each."""
     check_dtypes(x, states)
     if states[0].array.shape[0] == 1:
-        return [tuple([s.squeeze(0) for s in states])]  # type: ignore[attr-defined]
+        return [tuple([s.squeeze(0) for s in states])]
     return list(zip(*[unbind(s) for s in states]))
 
 

@@ -62,10 +62,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     (tensor([1., 1.]), tensor([True, True]))
     """
     if train is False or p == 0:
-        return input * 1, input.isfinite() | True  # type: ignore[operator, attr-defined]
+        return input * 1, input.isfinite() | True
     with no_grad():
-        factors = F.dropout(input.new_ones(input.shape), p)  # type: ignore[attr-defined]
-    return input * factors, factors != 0  # type: ignore[operator, return-value]
+        factors = F.dropout(input.new_ones(input.shape), p)
+    return input * factors, factors != 0
 
 
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -98,8 +98,8 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError(explain("Feature dropout requires at least 2 dimensions in the input"))
-    ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))  # type: ignore[attr-defined]
-    return input * F.dropout(ones, p, train)  # type: ignore[operator, return-value]
+    ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))
+    return input * F.dropout(ones, p, train)
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -108,7 +108,7 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> rushlight.feature_dropout_(rushlight.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    return input.copy_(feature_dropout(input, p, train))  # type: ignore[attr-defined]
+    return input.copy_(feature_dropout(input, p, train))
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -127,7 +127,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = (), p
     >>> rushlight.max_pool1d_with_indices(rushlight.tensor([[1., 5., 2., 3.]]), 2)
     (tensor([[5., 3.]]), tensor([[1, 3]]))
     """
-    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)  # type: ignore[return-value]
+    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:

@@ -119,7 +119,7 @@ class ParametrizationList(ModuleList):
         for part, old in zip(parts, olds):
             put(old, part)
 
-    def forward(self) -> Any:  # type: ignore[override]
+    def forward(self) -> Any:
         """The tensor."""
         first, *rest = self
         value = first(*self._originals())

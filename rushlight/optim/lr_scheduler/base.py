@@ -129,7 +129,7 @@ def checked(optimizer: Any) -> Optimizer:
 
 
 def copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def set_value(group: dict[str, Any], name: str, value: Any) -> None:

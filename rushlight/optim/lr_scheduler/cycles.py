@@ -42,7 +42,7 @@ class CosineAnnealingWarmRestarts(Chainable):
         height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
         if epoch is not None and epoch < 0:
             raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))

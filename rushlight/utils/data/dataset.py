@@ -73,7 +73,7 @@ class TensorDataset(Dataset[tuple]):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple:
-        return tuple([t[index] for t in self.tensors])  # type: ignore[index]
+        return tuple([t[index] for t in self.tensors])
 
     def __len__(self) -> int:
         return len(self.tensors[0])
@@ -83,7 +83,7 @@ class TensorDataset(Dataset[tuple]):
         if mode().watch is None and all(t.node is None for t in self.tensors):
             places = np.asarray(numbers, np.int64)
             return [from_array(t.array.take(places, 0)) for t in self.tensors]
-        return [t[list(numbers)] for t in self.tensors]  # type: ignore[index]
+        return [t[list(numbers)] for t in self.tensors]
 
 
 class StackDataset(Dataset[Any]):

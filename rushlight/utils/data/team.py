@@ -214,7 +214,7 @@ class WorkerIterator:
                 try:
                     return receive(pipe)  # type: ignore[arg-type]
                 except (EOFError, OSError):
-                    raise self._lost([at_work[pipe]]) from None  # type: ignore[index]
+                    raise self._lost([at_work[pipe]]) from None
         raise self._lost([ends[end] for end in found])  # type: ignore[index]
 
     def _lost(self, members: list[Member]) -> RuntimeError:

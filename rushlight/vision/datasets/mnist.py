@@ -38,7 +38,7 @@ class MNIST(TrainOrTest):
         if download:
             self.download()
         images, labels = (self.found(kind) for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
-        self.data, self.targets = read_idx(images), read_idx(labels).long()  # type: ignore[attr-defined]
+        self.data, self.targets = read_idx(images), read_idx(labels).long()
         if len(self.data) != len(self.targets):
             raise RuntimeError(explain(f"{images} and {labels} do not go together", "download both again",
                                        images=len(self.data), labels=len(self.targets)))

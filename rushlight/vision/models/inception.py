@@ -140,7 +140,7 @@ class InceptionAux(nn.Module):
         self.conv0 = BasicConv2d(in_channels, 128, kernel_size=1)
         self.conv1 = BasicConv2d(128, 768, kernel_size=5)
         self.fc = nn.Linear(768, num_classes)
-        self.conv1.stddev, self.fc.stddev = 0.01, 0.001  # type: ignore[assignment]
+        self.conv1.stddev, self.fc.stddev = 0.01, 0.001
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv1(self.conv0(F.avg_pool2d(x, kernel_size=5, stride=3)))

@@ -64,7 +64,7 @@ class ToDtype(Transform):
     def forward(self, img: Any) -> Any:
         if not isinstance(img, Tensor):
             return img
-        return functional.convert_image_dtype(img, self.dtype) if self.scale else img.to(self.dtype)  # type: ignore[attr-defined]
+        return functional.convert_image_dtype(img, self.dtype) if self.scale else img.to(self.dtype)
 
     def __repr__(self) -> str:
         return f"ToDtype(scale={self.scale})"
