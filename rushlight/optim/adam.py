@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.creation import zeros_like
-from rushlight.optim.checks import check_betas, check_fused, check_lr, check_tensor_settings, not_negative
+from rushlight.optim.checks import check_fused, check_tensor_settings
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, new_step, settings
 from rushlight.tensor import Tensor
@@ -34,8 +34,8 @@ class Adam(Elementwise):
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
     `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their
-    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and change
-    nothing here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
+    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and have
+    no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
     D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -52,13 +52,8 @@ class Adam(Elementwise):
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False):
-        defaults = settings(locals(), "lr betas eps weight_decay amsgrad maximize")
         check_tensor_settings(lr, betas, foreach, capturable)
-        check_lr(lr)
-        not_negative(eps=eps)
-        check_betas(betas)
-        not_negative(weight_decay=weight_decay)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
 
     def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
