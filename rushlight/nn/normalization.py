@@ -12,7 +12,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import Settled, uninitialized
+from rushlight.nn.settings import FunctionModule, uninitialized
 from rushlight.tensor import Tensor, from_array
 
 
@@ -344,7 +344,7 @@ class GroupNorm(_Affine):
                 f"bias={self.bias is not None}")
 
 
-class LocalResponseNorm(Settled):
+class LocalResponseNorm(FunctionModule):
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al., 2012.
 
     >>> rushlight.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1)).squeeze()
