@@ -1,4 +1,4 @@
-"""Mixed precision by its old names: `torch.amp` for 'cpu'."""
+"""Old names of mixed precision: `torch.amp` for 'cpu'."""
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,4 @@
-"""Mixed precision by its old names: `torch.amp` for 'cuda', which is not here, so that nothing changes."""
+"""Old names of mixed precision: `torch.amp` for 'cuda'. Without a GPU they have no effect."""
 from __future__ import annotations
 
 import sys

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -47,7 +45,7 @@ class Adagrad(Elementwise):
             for p in group["params"]:
                 self.state_of(p, group)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         start = group["initial_accumulator_value"]
         return {"step": new_step(), "sum": full_like(p, complex(start, start) if p.is_complex() else start)}
 

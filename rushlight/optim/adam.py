@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import zeros_like
 from rushlight.optim.checks import check_fused, check_tensor_settings
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -56,7 +54,7 @@ class Adam(Elementwise):
         super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)

@@ -2,11 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like, ones_like, zeros_like
 from rushlight.optim.elementwise import Elementwise, plain
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -44,6 +42,6 @@ class ASGD(Elementwise):
                  differentiable: bool = False, capturable: bool = False):
         super().__init__(params, settings(locals()))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {"step": step, "eta": full_like(step, plain(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}

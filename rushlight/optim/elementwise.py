@@ -19,7 +19,7 @@ from rushlight.ops.complex import view_as_complex, view_as_real
 from rushlight.ops.worlds import TENSORS, rebind
 from rushlight.optim import loops
 from rushlight.optim.checks import check_settings
-from rushlight.optim.optimizer import Params, PerParameter, is_recorded, new_step, no_sparse
+from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
 from rushlight.optim.program import BLOCK, Program, buffers, names_of, program, run
 from rushlight.tensor import Tensor, from_array, writes_of
 
@@ -41,13 +41,13 @@ class Elementwise(PerParameter):
         check_settings(defaults)
         super().__init__(params, defaults)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         """`step` if the rule counts steps, and zeros for each piece of state that the rule names."""
         arrays, settings = names_of(type(self).rule)
         steps = {"step": new_step()} if self.counters(settings) else {}
         return steps | {name: zeros_like(p) for name in arrays[2:]}
 
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def update_group(self, params: list[Tensor], group: Group) -> None:
         """Update arrays in place; use ops on tensors if the update is recorded or differentiated."""
         if group.get("differentiable") or is_recorded():
             super().update_group(params, group)
@@ -61,7 +61,7 @@ class Elementwise(PerParameter):
             for p in sparse:
                 self.update_rows(p, p._grad.coalesce(), group)  # type: ignore[union-attr]
 
-    def check_sparse(self, group: dict[str, Any]) -> None:
+    def check_sparse(self, group: Group) -> None:
         """RuntimeError if the rule cannot be run on a part of the rows."""
         if not self.sparse:
             raise no_sparse(self)
@@ -69,11 +69,11 @@ class Elementwise(PerParameter):
             raise RuntimeError(explain("weight_decay option is not compatible with sparse gradients",
                                        "make the table with sparse=False"))
 
-    def sparse_rows(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
+    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
         """(index of the rows of p and its state that a sparse gradient changes, gradient of these rows)."""
         return tuple(g._indices().array), g._values().array
 
-    def update_rows(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
+    def update_rows(self, p: Tensor, g: Any, group: Group) -> None:
         """Run the rule on the rows of a parameter and its state that a sparse gradient stores."""
         rule, pieces, counters, values = self.rule_and_values(group)
         at, rows = self.sparse_rows(g, group)
@@ -89,7 +89,7 @@ class Elementwise(PerParameter):
             counter[()] = value
         stamp(writes_of(p), None)
 
-    def update_arrays(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def update_arrays(self, params: list[Tensor], group: Group) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy.
 
         Parameters at the same step share the numbers computed from settings and step. All arrays are checked before
@@ -115,7 +115,7 @@ class Elementwise(PerParameter):
                 counter[()] = value
             stamp(writes_of(p), where)
 
-    def jobs(self, params: list[Tensor], group: dict[str, Any], pieces: tuple[str, ...],
+    def jobs(self, params: list[Tensor], group: Group, pieces: tuple[str, ...],
                  counters: list[str]) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
         """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
 
@@ -134,7 +134,7 @@ class Elementwise(PerParameter):
             jobs.append((p, g, own))
         return jobs
 
-    def rule_and_values(self, group: dict[str, Any]) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
+    def rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
         """(rule, names of its state, names of its counters, values of its settings)."""
         rule = type(self).rule
         arrays, settings = names_of(rule)
@@ -156,7 +156,7 @@ class Elementwise(PerParameter):
         """
         return [name for name in settings if name not in self.defaults]
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)

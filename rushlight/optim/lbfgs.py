@@ -12,7 +12,7 @@ from rushlight.autograd.views import wrote
 from rushlight.errors import explain
 from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import plain, real_parts
-from rushlight.optim.optimizer import Optimizer, Params, settings
+from rushlight.optim.optimizer import Group, Optimizer, Params, State, settings
 from rushlight.tensor import Tensor, from_array
 
 Objective = Callable[[float], "Point"]
@@ -99,13 +99,13 @@ class LBFGS(Optimizer):
         return first_loss
 
 
-def first_length(state: dict[str, Any], group: dict[str, Any], g: ndarray) -> float:
+def first_length(state: State, group: Group, g: ndarray) -> float:
     """The first step length to try: lr, or less in the first iteration, where the curvature is unknown."""
     lr = plain(group["lr"])
     return lr * min(1.0, 1.0 / float(np.abs(g).sum())) if state["n_iter"] == 1 else lr
 
 
-def direction(state: dict[str, Any], g: ndarray, most: int) -> ndarray:
+def direction(state: State, g: ndarray, most: int) -> ndarray:
     """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is added."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)

@@ -3,7 +3,8 @@
 The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
 and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
 
->>> from rushlight.optim.program import program
+>>> from rushlight.optim.optimizer import State
+from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g
 ...     return p - lr * buf, buf
@@ -31,6 +32,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
+from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
 
 PARALLEL_FROM_ELEMENTS = 1 << 17                                    # a loop runs on all cores from this size on
@@ -82,7 +84,7 @@ class Arrays:
 
     __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")
 
-    def __init__(self, array: ndarray, state: dict[str, Any], pieces: tuple[str, ...], counters: list[str]):
+    def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
         self.state_arrays = [getattr(value, "array", None) for value in state.values()]
         self.counters = [state[name].array for name in counters]
         given = self.given = [array, *[getattr(state.get(name), "array", None) for name in pieces]]
@@ -96,7 +98,7 @@ class Arrays:
         flat = [a.reshape(-1) for a in present] if apart and alike else [None]
         self.first, self.rest = flat[0], flat[1:]
 
-    def fits(self, state: dict[str, Any]) -> bool:
+    def fits(self, state: State) -> bool:
         """Whether these are still the arrays of the state."""
         try:
             return len(state) == len(self.state_arrays) and all(map(is_, map(array_of, state.values()), self.state_arrays))

@@ -2,11 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import ones_like, zeros_like
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -56,6 +54,6 @@ class NAdam(Elementwise):
         super().__init__(params, settings(
             locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {"step": step, "mu_product": ones_like(step), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}

@@ -28,6 +28,8 @@ from rushlight.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
 ParamsT = Params                                  # torch's name
+Group = dict[str, Any]                            # {"params": tensors} and the settings of the group
+State = dict[str, Any]                            # the state of one parameter, by torch's names
 
 
 class Required:
@@ -177,7 +179,7 @@ class Optimizer(Suggesting):
             raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize the leaf it was computed from, or "
                                      "x.detach().requires_grad_()", tensor=tuple(p.shape)))
 
-    def check_group(self, group: dict[str, Any]) -> None:
+    def check_group(self, group: Group) -> None:
         """ValueError for parameters that another group has, or for names in some groups only."""
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
@@ -253,7 +255,7 @@ class Optimizer(Suggesting):
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         self.__dict__.update(state)
         self._patch_step_function()
         for group in self.param_groups:           # settings that the saved version did not have
@@ -307,11 +309,11 @@ class PerParameter(Optimizer):
     With a true setting `differentiable`, grad mode stays on, so that the step can be differentiated.
     """
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
         return {}
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         """Update a parameter and its state by ops of the table."""
         raise NotImplementedError
 
@@ -327,7 +329,7 @@ class PerParameter(Optimizer):
                 self.update_group(params, group)
         return loss
 
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def update_group(self, params: list[Tensor], group: Group) -> None:
         """Update the parameters of a group that have a gradient. RuntimeError for a sparse one."""
         if any([p._grad.is_sparse for p in params]):  # type: ignore[union-attr]
             raise no_sparse(self)
@@ -335,7 +337,7 @@ class PerParameter(Optimizer):
             for p in params:
                 self.update(p, p._grad, self.state_of(p, group), group)  # type: ignore[arg-type]
 
-    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def state_of(self, p: Tensor, group: Group) -> State:
         """The state of a parameter; it is stored in `self.state` unless it is empty."""
         state = self.state.get(p)
         if not state:

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import zeros_like
 from rushlight.optim.checks import check_not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -52,7 +50,7 @@ class RMSprop(Elementwise):
         check_not_negative("alpha", alpha)
         super().__init__(params, settings(locals(), "lr momentum alpha eps centered"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like, zeros_like
 from rushlight.errors import explain
 from rushlight.optim.elementwise import Elementwise, plain
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -45,7 +43,7 @@ class Rprop(Elementwise):
             raise ValueError(explain(f"Invalid eta values: {etas[0]}, {etas[1]}", "give 0 < etas[0] < 1 < etas[1]"))
         super().__init__(params, settings(locals(), "lr etas step_sizes foreach maximize differentiable"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         lr = plain(group["lr"])
         return {"step": new_step(), "prev": zeros_like(p),
                 "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr)}

@@ -10,7 +10,7 @@ from rushlight.creation import zeros_like
 from rushlight.errors import explain
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, settings
+from rushlight.optim.optimizer import Group, Params, State, settings
 from rushlight.tensor import Tensor
 
 
@@ -53,10 +53,10 @@ class SGD(Elementwise):
         super().__init__(params, settings(locals()))
         check_fused(fused, foreach, differentiable)
 
-    def sparse_rows(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
+    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
         return (..., g.to_dense().array) if group["momentum"] else super().sparse_rows(g, group)    # momentum moves all rows
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         """A buffer from which the first step gets the gradient itself, whatever the dampening."""
         momentum, dampening = group["momentum"], group["dampening"]
         if not momentum:

@@ -2,11 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.errors import explain
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, settings
+from rushlight.optim.optimizer import Group, Params, settings
 from rushlight.tensor import Tensor
 
 
@@ -52,7 +50,7 @@ class SparseAdam(Elementwise):
                     raise ValueError(f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex "
                                      "parameters")
 
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def update_group(self, params: list[Tensor], group: Group) -> None:
         if not all(p._grad.is_sparse for p in params):  # type: ignore[union-attr]
             raise RuntimeError(explain("SparseAdam does not support dense gradients, please consider Adam instead",
                                        "or make the table with sparse=True; in a compiled step gradients are dense"))

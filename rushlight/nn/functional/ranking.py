@@ -150,6 +150,24 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return reduced(r.mean(e.neg(times(gain, weight)), (input.array.ndim - 1,)), reduction)
 
 
+def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
+    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others, or for the reduction."""
+    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
+    if ndim > 2 or c == 0:
+        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                                   f"{list(input.shape)}"))
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    return ndim, c
+
+
+def check_labels(target: Tensor) -> None:
+    """RuntimeError unless the labels are whole numbers."""
+    if target.array.dtype.kind not in "iu":
+        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
+                                   "convert the target with .long()"))
+
+
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: Old = None, reduce: Old = None, reduction: str = "mean") -> Tensor:
     """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or (C,), y (N,) or ().
@@ -163,12 +181,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = settled(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(explain("only p == 1 and p == 2 supported", p=p))
-    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
-    if ndim > 2 or c == 0:
-        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                                   f"{list(input.shape)}"))
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    ndim, c = checked_scores(input, reduction)
     n = input.array.shape[0] if ndim == 2 else 1
     if target.array.ndim > 1 or target.array.size != n:
         raise RuntimeError(explain("multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
@@ -177,9 +190,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
     if weight is not None and weight.array.shape != (c,):
         raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
-    if target.array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
-                                   "convert the target with .long()"))
+    check_labels(target)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
     lost = e.square(lost) if p == 2 else lost
@@ -205,17 +216,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     tensor(0.1667)
     """
     reduction = settled(size_average, reduce, reduction)
-    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
-    if ndim > 2 or c == 0:
-        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                                   f"{list(input.shape)}"))
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    ndim, c = checked_scores(input, reduction)
     if target.array.shape != input.array.shape and (ndim == 2 or target.array.size != c):
         raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"))
-    if target.array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
-                                   "convert the target with .long()"))
+    check_labels(target)
     noticed(target)
     y = target.array.reshape(-1, c)
     ended = np.logical_or.accumulate(y < 0, 1)
