@@ -61,15 +61,16 @@ class Categorical(OfOutcomes):
 
     def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None):
         one_of(probs, logits)
-        name, given = ("probs", probs) if probs is not None else ("logits", logits)
-        if given.dim() < 1:  # type: ignore[union-attr]
+        given: Any = logits if probs is None else probs
+        if given.dim() < 1:
+            name = "logits" if probs is None else "probs"
             raise ValueError(explain(f"`{name}` parameter must be at least one-dimensional."))
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:
-            self.logits = logits - logits.logsumexp(-1, keepdim=True)  # type: ignore[union-attr]
-        self._num_events = given.shape[-1]  # type: ignore[union-attr]
-        super().__init__(given.shape[:-1], (), validate_args)  # type: ignore[union-attr]
+            self.logits = given - given.logsumexp(-1, keepdim=True)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], (), validate_args)
 
     @dependent_property(is_discrete=True)
     def support(self) -> Constraint:

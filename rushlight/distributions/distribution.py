@@ -75,11 +75,11 @@ class Distribution:
         new.__dict__.update(done, _batch_shape=batch)
         return new
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         """torch's private method by which a class's `expand` begins: the instance to fill, or a new one.
 
         NotImplementedError for a class made of `cls` with another `__init__`: it has to expand itself."""
-        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+        if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(explain(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
                 "custom .expand() method."))

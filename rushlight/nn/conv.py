@@ -71,11 +71,11 @@ class _ConvNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         try:
-            own = self._parameters
+            own: dict[str, Any] = self._parameters
             weight, bias = own["weight"], own["bias"]
         except (KeyError, AttributeError):        # computed from others, as by weight norm; or self is no module
             weight, bias = self.weight, self.bias
-        return self._conv_forward(input, weight, bias)  # type: ignore[arg-type]
+        return self._conv_forward(input, weight, bias)
 
     def extra_repr(self) -> str:
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]

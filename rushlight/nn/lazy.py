@@ -266,8 +266,7 @@ class _LazyNorm(_LazyLayer, _NormBase):
         """Weight, bias and statistics for the channels of the input."""
         if self.has_uninitialized_params():
             self.num_features = input.array.shape[1]
-            tensors: tuple[Any, ...] = (self.weight, self.bias, self.running_mean, self.running_var)
-            for t in tensors:
+            for t in (self.weight, self.bias, self.running_mean, self.running_var):
                 if t is not None:
                     t.materialize((self.num_features,))
             self.reset_parameters()

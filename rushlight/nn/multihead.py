@@ -81,13 +81,13 @@ class MultiheadAttention(Module):
 
     def _reset_parameters(self) -> None:
         """Draw the weights, then the biases of k and v; the others become 0."""
-        weights = (self.in_proj_weight,) if self._qkv_same_embed_dim else (
+        weights: tuple[Any, ...] = (self.in_proj_weight,) if self._qkv_same_embed_dim else (
             self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         for weight in weights:
-            init.xavier_uniform_(weight)  # type: ignore[arg-type]
+            init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
-            for bias in (self.in_proj_bias, self.out_proj.bias):
-                init.constant_(bias, 0.0)  # type: ignore[arg-type]
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)  # type: ignore[arg-type]  # it has a bias, too
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)

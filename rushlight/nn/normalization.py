@@ -38,9 +38,9 @@ class _NormBase(_Affine):
     """Weight and bias (C,), and running statistics; each may be missing."""
 
     _version = 2
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Tensor | None
+    running_mean: Any                             # Tensor, or None without running statistics
+    running_var: Any
+    num_batches_tracked: Any
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
@@ -58,9 +58,9 @@ class _NormBase(_Affine):
     def reset_running_stats(self) -> None:
         """Forget the statistics: mean 0, variance 1."""
         if self.track_running_stats:
-            init.zeros_(self.running_mean)  # type: ignore[arg-type]
-            init.ones_(self.running_var)  # type: ignore[arg-type]
-            init.zeros_(self.num_batches_tracked)  # type: ignore[arg-type]
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, statistics forgotten."""

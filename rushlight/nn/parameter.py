@@ -1,7 +1,7 @@
 """Tensors that modules own: parameters, which are trained, and buffers, which are not."""
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from rushlight.errors import explain
 from rushlight.ops.arguments import sizes
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
+
+ARRAY: Any = Tensor.__dict__["array"]             # the slot, which Uninitialized hides
 
 
 class Marked(type(Tensor)):  # type: ignore[misc]
@@ -113,7 +115,7 @@ class Uninitialized(Tensor):
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
-    becomes: ClassVar[type[Tensor]] = Tensor
+    becomes: ClassVar[Any] = Tensor             # the class after `materialize`
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
@@ -121,7 +123,7 @@ class Uninitialized(Tensor):
         d = dtypes.or_default(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
-        self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape
+        self.__class__ = self.becomes  # a node asks for the shape
         self.requires_grad = requires_grad
         self.__class__ = own
 
@@ -134,7 +136,7 @@ class Uninitialized(Tensor):
 
     @array.setter
     def array(self, value: np.ndarray) -> None:
-        Tensor.array.__set__(self, value)  # type: ignore[attr-defined]
+        ARRAY.__set__(self, value)
 
     @property
     def shape(self) -> Any:
@@ -189,7 +191,7 @@ class Uninitialized(Tensor):
         d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         shape = sizes(shape)
         self.data = from_array(np.empty(shape, d.numpy))
-        self.__class__ = self.becomes  # type: ignore[assignment]
+        self.__class__ = self.becomes
         if self.node is not None:
             self.node.shape = shape
 
@@ -241,7 +243,7 @@ class UninitializedBuffer(Uninitialized):
 
 def held(t: Any) -> np.ndarray:
     """The empty array that keeps the dtype."""
-    return Tensor.array.__get__(t)  # type: ignore[attr-defined]
+    return ARRAY.__get__(t)
 
 
 def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
@@ -249,6 +251,6 @@ def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
     return kind(requires_grad, None, dtypes.of(dtype))
 
 
-def is_lazy(value: Any) -> bool:
+def is_lazy(value: Any) -> TypeGuard[Uninitialized]:
     """Whether a tensor is a parameter or buffer whose shape is not known yet."""
     return isinstance(value, Uninitialized)

@@ -132,9 +132,9 @@ class Stateful:
                                     "give what state_dict() returns, model.state_dict()"))
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
-        state = OrderedDict(state_dict)
+        state: Any = OrderedDict(state_dict)
         if metadata:
-            state._metadata = metadata  # type: ignore[attr-defined]
+            state._metadata = metadata
         visited: list = []
         collect(self, state, "", metadata, assign, found, errors, visited)
         hooked = any(module._load_state_dict_post_hooks for module in visited)
@@ -250,7 +250,7 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
     try:
         with no_grad():
             if is_lazy(old):
-                old.materialize(new.shape)  # type: ignore[attr-defined]
+                old.materialize(new.shape)
             old.copy_(new)
     except Exception as error:
         errors.append(f'While copying the parameter named "{key}", whose dimensions in the model are {old.shape} and '

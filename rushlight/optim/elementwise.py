@@ -47,7 +47,7 @@ class Elementwise(PerParameter):
         steps = {"step": new_step()} if self.counters(settings) else {}
         return steps | {name: zeros_like(p) for name in arrays[2:]}
 
-    def update_group(self, params: list[Tensor], group: Group) -> None:
+    def update_group(self, params: list[Any], group: Group) -> None:
         """Update arrays in place; use ops on tensors if the update is recorded or differentiated."""
         if group.get("differentiable") or is_recorded():
             super().update_group(params, group)
@@ -55,11 +55,11 @@ class Elementwise(PerParameter):
         try:
             self.update_arrays(params, group)
         except NoArray:                           # a gradient is sparse; nothing is written yet
-            sparse = [p for p in params if p._grad.is_sparse]  # type: ignore[union-attr]
+            sparse = [p for p in params if p._grad.is_sparse]
             self.check_sparse(group)
-            self.update_arrays([p for p in params if not p._grad.is_sparse], group)  # type: ignore[union-attr]
+            self.update_arrays([p for p in params if not p._grad.is_sparse], group)
             for p in sparse:
-                self.update_rows(p, p._grad.coalesce(), group)  # type: ignore[union-attr]
+                self.update_rows(p, p._grad.coalesce(), group)
 
     def check_sparse(self, group: Group) -> None:
         """RuntimeError if the rule cannot be run on a part of the rows."""
@@ -115,7 +115,7 @@ class Elementwise(PerParameter):
                 counter[()] = value
             stamp(writes_of(p), where)
 
-    def jobs(self, params: list[Tensor], group: Group, pieces: tuple[str, ...],
+    def jobs(self, params: list[Any], group: Group, pieces: tuple[str, ...],
                  counters: list[str]) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
         """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
 
@@ -123,7 +123,7 @@ class Elementwise(PerParameter):
         """
         known, jobs = known_arrays(self), []
         for p in params:
-            state, g = self.state_of(p, group), p._grad.array  # type: ignore[union-attr]
+            state, g = self.state_of(p, group), p._grad.array
             own = known.get(p)
             if own is None or p.array is not own.given[0] or not own.fits(state):
                 own = known[p] = loops.Arrays(p.array, state, pieces, counters)

@@ -3,8 +3,7 @@
 The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
 and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
 
->>> from rushlight.optim.optimizer import State
-from rushlight.optim.program import program
+>>> from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g
 ...     return p - lr * buf, buf
@@ -35,7 +34,7 @@ from rushlight.compile.paying import Loop
 from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
 
-PARALLEL_FROM_ELEMENTS = 1 << 17                                    # a loop runs on all cores from this size on
+PARALLEL_FROM_ELEMENTS = 1 << 17                  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:

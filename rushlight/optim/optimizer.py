@@ -329,13 +329,13 @@ class PerParameter(Optimizer):
                 self.update_group(params, group)
         return loss
 
-    def update_group(self, params: list[Tensor], group: Group) -> None:
+    def update_group(self, params: list[Any], group: Group) -> None:
         """Update the parameters of a group that have a gradient. RuntimeError for a sparse one."""
-        if any([p._grad.is_sparse for p in params]):  # type: ignore[union-attr]
+        if any([p._grad.is_sparse for p in params]):
             raise no_sparse(self)
         with nullcontext() if group.get("differentiable") else no_grad():
             for p in params:
-                self.update(p, p._grad, self.state_of(p, group), group)  # type: ignore[arg-type]
+                self.update(p, p._grad, self.state_of(p, group), group)
 
     def state_of(self, p: Tensor, group: Group) -> State:
         """The state of a parameter; it is stored in `self.state` unless it is empty."""

@@ -2,6 +2,8 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight.errors import explain
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, settings
@@ -50,8 +52,8 @@ class SparseAdam(Elementwise):
                     raise ValueError(f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex "
                                      "parameters")
 
-    def update_group(self, params: list[Tensor], group: Group) -> None:
-        if not all(p._grad.is_sparse for p in params):  # type: ignore[union-attr]
+    def update_group(self, params: list[Any], group: Group) -> None:
+        if not all(p._grad.is_sparse for p in params):
             raise RuntimeError(explain("SparseAdam does not support dense gradients, please consider Adam instead",
                                        "or make the table with sparse=True; in a compiled step gradients are dense"))
         super().update_group(params, group)

@@ -94,10 +94,10 @@ class BasePruningMethod:
         """Make the pruned value an ordinary parameter: what was removed stays 0."""
         name = self._tensor_name
         value = self.apply_mask(module)
-        original = module._parameters.pop(name + "_orig")
+        original: Any = module._parameters.pop(name + "_orig")
         del module._buffers[name + "_mask"]
         delattr(module, name)
-        original.data = value.detach()            # type: ignore[union-attr]
+        original.data = value.detach()
         setattr(module, name, original)
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import cos, floor, log, pi
+from math import cos, floor, log, pi, prod
 from types import FunctionType
 from typing import Any
 
@@ -244,11 +244,11 @@ def length(total: int | None, epochs: int | None, steps: int | None) -> int:
     """The number of batches, from what was given of the three."""
     if total is None and (epochs is None or steps is None):
         raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
-    given = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+    given: dict[str, Any] = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
             raise ValueError(explain(f"Expected positive integer {name}, but got {value}"))
-    return total if total is not None else epochs * steps  # type: ignore[operator]
+    return prod(given.values())
 
 
 def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:

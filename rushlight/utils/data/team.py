@@ -205,17 +205,17 @@ class WorkerIterator:
         from multiprocessing.connection import wait
         at_work = {member.results: member for member in self.members if member.active}
         ends = {member.process.sentinel: member for member in at_work.values()}
-        found = wait([*at_work, *ends], self.timeout or None)
+        found: list[Any] = wait([*at_work, *ends], self.timeout or None)
         if not found:
             raise RuntimeError(explain(f"DataLoader timed out after {self.timeout} seconds",
                                        "a longer timeout=, or quicker samples"))
         for pipe in found:
             if pipe in at_work:
                 try:
-                    return receive(pipe)  # type: ignore[arg-type]
+                    return receive(pipe)
                 except (EOFError, OSError):
                     raise self._lost([at_work[pipe]]) from None
-        raise self._lost([ends[end] for end in found])  # type: ignore[index]
+        raise self._lost([ends[end] for end in found])
 
     def _lost(self, members: list[Member]) -> RuntimeError:
         """The error for workers that have died; the others are ended."""

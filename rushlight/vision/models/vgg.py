@@ -1,6 +1,8 @@
 """Very deep convolutional networks (Simonyan and Zisserman 2014)."""
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight import nn
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
@@ -50,8 +52,8 @@ def stages(*depths: int) -> list[str | int]:
 cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
 
 
-def plain(cfg: str, batch_norm: bool, **kwargs: object) -> VGG:
-    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)  # type: ignore[arg-type]
+def plain(cfg: str, batch_norm: bool, **kwargs: Any) -> VGG:
+    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)
 
 
 VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")

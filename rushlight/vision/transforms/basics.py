@@ -209,7 +209,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     if len(sides) not in (1, 2, 4):
         raise ValueError(explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple"))
     left, top, right, bottom = sides * (4 // len(sides))
-    more = {"constant_values": fill} if padding_mode == "constant" else {}
+    more: dict[str, Any] = {"constant_values": fill} if padding_mode == "constant" else {}
 
     def widen(a: ndarray) -> ndarray:
         a = a[..., max(-top, 0):a.shape[-2] - max(-bottom, 0), max(-left, 0):a.shape[-1] - max(-right, 0)]
