@@ -100,7 +100,8 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """True inside `autocast` of this device; torch asks about 'cuda' unless told, which is not here.
+    """True inside `autocast` of this device; torch's default is 'cuda', which is not available
+    here.
 
     >>> with rushlight.autocast("cpu"):
     ...     rushlight.is_autocast_enabled("cpu")

@@ -15,7 +15,7 @@ class Constraint:
     tensor([False,  True])
     """
 
-    event_dim = 0                                 # a class may have its own, and an __init__ that does not call this one
+    event_dim = 0                                 # a class may have its own __init__ that does not call this one
     is_discrete = False
     name = ""
 
@@ -29,11 +29,11 @@ class Constraint:
 
     def __repr__(self) -> str:
         name = self.name or type(self).__name__.removeprefix("_") + "()"
-        return name.format_map(self.__dict__)     # bounds that are tensors are read where somebody looks
+        return name.format_map(self.__dict__)     # tensors as bounds are read only when shown
 
 
 class Dependent(Constraint):
-    """A set that depends on other arguments: nothing is checked."""
+    """A constraint that depends on other arguments: nothing is checked."""
 
 
 def is_dependent(constraint: Any) -> bool:
@@ -70,21 +70,21 @@ class dependent_property(property, Dependent):
 
 
 class From(Constraint):
-    """What lies above a bound."""
+    """Numbers above a bound."""
 
     def __init__(self, lower_bound: Any):
         self.lower_bound = lower_bound
 
 
 class UpTo(Constraint):
-    """What lies below a bound."""
+    """Numbers below a bound."""
 
     def __init__(self, upper_bound: Any):
         self.upper_bound = upper_bound
 
 
 class Between(Constraint):
-    """What lies between two bounds."""
+    """Numbers between two bounds."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound

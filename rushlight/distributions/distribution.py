@@ -46,7 +46,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not is_dependent(constraint):   # what is derived is right if its source is
+                if name in self.__dict__ and not is_dependent(constraint):   # derived ones are valid, too
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
@@ -59,7 +59,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments and values, unless told."""
+        """The default of `validate_args`: whether distributions check their arguments and values."""
         if value not in (True, False):
             raise ValueError("set_default_validate_args takes True or False")
         Distribution._validate_args = value
@@ -86,7 +86,9 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand_into(self, new: Any, batch: Size) -> None:
-        """Put the expanded arguments in their places; a distribution made of others expands those."""
+        """Put the expanded arguments in their places; a distribution that contains others expands
+        those, too.
+        """
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
@@ -129,7 +131,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values made of the parameters, so that gradients go through them."""
+        """Random values computed from the parameters, so that gradients flow to the parameters."""
         raise NotImplementedError(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
 
     def sample_n(self, n: int) -> Tensor:
@@ -149,7 +151,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The value up to which this probability lies."""
+        """The value x with P(X <= x) equal to this probability."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Tensor:
@@ -208,7 +210,7 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the name under which torch groups such distributions.
+    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the base class of torch's exponential families.
 
     >>> isinstance(rushlight.distributions.Normal(0.0, 1.0), rushlight.distributions.ExponentialFamily)
     True
@@ -223,7 +225,8 @@ def one_of(probs: Any, logits: Any) -> None:
 class computed:
     """An attribute that is computed when first asked for, and kept; `super().name` finds it.
 
-    Kept as torch keeps it, with its graph: an actor asks for log p at each step, 10 of the 110 us of a log_prob."""
+    Cached with its graph, as in torch: an actor asks for log p at each step, 10 of the 110 us of a
+    log_prob."""
 
     def __init__(self, rule: Callable[[Any], Any]):
         self.rule, self.__doc__ = rule, rule.__doc__
@@ -268,7 +271,7 @@ class OfOutcomes(Distribution):
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
 
     def given_as(self, probs: Any, logits: Any) -> None:
-        """Keep what was given, as a tensor."""
+        """Store the given parameter as a tensor."""
         one_of(probs, logits)
         if probs is not None:
             self.probs, = broadcast_all(probs)
@@ -280,7 +283,8 @@ ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
 
 
 def clamp_probs(p: Tensor) -> Any:
-    """min(max(p, eps), 1 - eps), eps the dtype's: away from 0 and 1, so that logarithms are finite.
+    """min(max(p, eps), 1 - eps), eps the dtype's: clamped away from 0 and 1, so that logarithms are
+    finite.
 
     >>> rushlight.distributions.utils.clamp_probs(rushlight.tensor([0., 0.5])).log()
     tensor([-15.9424,  -0.6931])

@@ -45,7 +45,7 @@ def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class StandardGamma(Function):
-    """Gamma numbers of rate 1, that move with their concentration."""
+    """Samples of Gamma(a, rate 1), differentiable with respect to a."""
 
     draw = "standard_gamma"
 
@@ -63,14 +63,14 @@ class StandardGamma(Function):
 
 
 class StandardDirichlet(StandardGamma):
-    """Dirichlet numbers, that move with their concentrations."""
+    """Samples of Dirichlet(a), differentiable with respect to a."""
 
     draw = "dirichlet"
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """One number moves as a Beta number does; the others give way in proportion."""
+        """One number has the derivative of a Beta number; the others change in proportion."""
         a, x, g = (t.array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
         return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0].array.dtype))

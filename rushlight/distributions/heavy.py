@@ -151,30 +151,30 @@ class GeneralizedPareto(Distribution):
         upper = rushlight.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 
-    def of_kind(self, curved: Tensor, straight: Tensor) -> Tensor:
-        """One result where k is not 0, the other where it is."""
+    def general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
+        """`general` where the concentration is not near 0, else `limit`."""
         near = rushlight.isclose(self.concentration, rushlight.zeros_like(self.concentration))
-        return rushlight.where(near, straight, curved)
+        return rushlight.where(near, limit, general)
 
     @property
-    def bent(self) -> Tensor:
-        """k, or 1 where it is 0 and not asked for."""
-        return self.of_kind(self.concentration, rushlight.ones_like(self.concentration))
+    def safe_concentration(self) -> Tensor:
+        """The concentration, or 1 where it is near 0, to divide by."""
+        return self.general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.bent
-        return -self.scale.log() + self.of_kind(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
+        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
+        return -self.scale.log() + self.general_or_limit(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
 
     def cdf(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.bent
-        return 1 - rushlight.exp(self.of_kind(-rushlight.log1p(k * z) / k, -z))
+        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
+        return 1 - rushlight.exp(self.general_or_limit(-rushlight.log1p(k * z) / k, -z))
 
     def icdf(self, value: Tensor) -> Tensor:
-        log, k = rushlight.log1p(-value), self.bent
-        return self.loc + self.scale * self.of_kind(rushlight.expm1(-k * log) / k, -log)
+        log, k = rushlight.log1p(-value), self.safe_concentration
+        return self.loc + self.scale * self.general_or_limit(rushlight.expm1(-k * log) / k, -log)
 
     @property
     def mean(self) -> Tensor:

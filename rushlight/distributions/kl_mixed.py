@@ -57,7 +57,7 @@ FOR_ALL: dict[type, tuple] = {Normal: (Beta, ContinuousBernoulli, Exponential, G
            Exponential: (Beta, ContinuousBernoulli, Gamma, Pareto, Uniform), Gamma: (Beta, Exponential, Pareto, Uniform),
            Gumbel: (Exponential, Gamma, Normal, Uniform), Uniform: (Beta, ContinuousBernoulli),
            ContinuousBernoulli: (Beta, Uniform), Pareto: (Uniform,)}
-# p takes values that q excludes, whatever their arguments
+# p takes values outside the support of q, for any parameters
 EXCLUDED: dict[type, tuple] = {
     Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
     Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform), Poisson: (Bernoulli, Binomial),
@@ -72,7 +72,7 @@ def expectation(asked: Callable) -> Callable:
 
 
 def within(p: Any, q: Any, found: Tensor) -> Tensor:
-    """inf where p, if it is bounded by its arguments, takes values that q excludes."""
+    """inf where p takes values outside the support of q."""
     low, high = (p.low, p.high) if isinstance(p, Uniform) else (0.0, 1.0)
     bounded = isinstance(p, (Uniform, Beta, ContinuousBernoulli))
     if bounded and isinstance(q, Uniform):

@@ -37,7 +37,7 @@ def triangle_of_inverse(precision: Any) -> Any:
 
 
 def triangle(name: str, m: Any) -> Any:
-    """Cholesky's factor of the covariance that is given so."""
+    """The Cholesky factor of the covariance, from the given parameter."""
     if name == "scale_tril":
         return m
     return rushlight.linalg.cholesky(m) if name == "covariance_matrix" else triangle_of_inverse(m)
@@ -306,7 +306,9 @@ class LKJCholesky(Distribution):
             return self.onion(sample_shape)
 
     def onion(self, sample_shape: Any) -> Tensor:
-        """Row i is a direction times the root of a Beta number; its diagonal makes its length 1."""
+        """Row i is a direction times the root of a Beta number; the diagonal makes the length of a
+        row 1.
+        """
         row = rushlight.arange(self.dim - 1, dtype=self.concentration.dtype)
         marginal = self.concentration + 0.5 * (self.dim - 2)
         offset = rushlight.cat([row.new_zeros((1,)), row])

@@ -153,7 +153,7 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     @property
     def outside(self) -> Any:
-        """Where the formulas hold to which the polynomials are near."""
+        """Where the exact formulas are stable; elsewhere a Taylor polynomial is used."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     @property

@@ -31,7 +31,8 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): n numbers as n + 1 that add up to 1, each a share of what is left.
+    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): Stick breaking: n numbers become n + 1 shares that
+    add up to 1.
 
     s_i = sigmoid(x_i - log(n + 1 - i)), the last share is 1: x = 0 gives equal parts.
 
@@ -85,7 +86,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """y = L L', with L as `LowerCholeskyTransform` makes it.
+    """y = L L', L from `LowerCholeskyTransform`.
 
     >>> rushlight.distributions.PositiveDefiniteTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
     tensor([[1., 2.],
@@ -105,7 +106,7 @@ class PositiveDefiniteTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix C.
 
-    Its rows have length 1, by stick breaking of their squares.
+    Each row has length 1: its squares come from stick breaking.
 
     >>> L = rushlight.distributions.CorrCholeskyTransform()(rushlight.tensor([0., 0., 0.5]))
     >>> L.shape, (L @ L.mT).diagonal().allclose(rushlight.ones(3))

@@ -159,7 +159,9 @@ class ComposeTransform(Transform):
         self.domain, self.codomain = self.ends()
 
     def ends(self) -> tuple[Any, Any]:
-        """The sets from which and to which it leads; a part on single numbers takes all dimensions of a later one's."""
+        """The domain and the codomain; a part on single numbers takes all dimensions of a later
+        one's.
+        """
         if not self.parts:
             return constraints.real, constraints.real
         domain, codomain, n = self.parts[0].domain, self.parts[-1].codomain, self.parts[-1].codomain.event_dim

@@ -344,7 +344,8 @@ class Kumaraswamy(OfArguments):
 
 
 class LogisticNormal(TransformedDistribution):
-    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers as n + 1 that add up to 1.
+    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers become n + 1 shares that add
+    up to 1.
 
     >>> d = rushlight.distributions.LogisticNormal(rushlight.zeros(2), rushlight.ones(2))
     >>> d.event_shape, d.sample().sum().isclose(rushlight.tensor(1.))

@@ -29,8 +29,9 @@ __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """gain = by how much weights must be larger for a signal to keep its variance through a nonlinearity.
 
-    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 + slope^2)) for
-    leaky_relu, `param` its slope, 0.01 unless told. ValueError for an unknown name or a slope that is no number.
+    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 +
+    slope^2)) for leaky_relu, `param` its slope, by default 0.01. ValueError for an unknown name or
+    a slope that is no number.
 
     >>> rushlight.nn.init.calculate_gain("tanh")
     1.6666666666666667

@@ -1,4 +1,6 @@
-"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are what was before it."""
+"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are its older
+form.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -262,7 +264,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 # -- margins ---------------------------------------------------------------------------------------------------------
 
 class MarginRankingLoss(_Loss):
-    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2.
+    """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be
+    larger.
 
     >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
     >>> rushlight.nn.MarginRankingLoss(reduction="none")(x1, x2, y)

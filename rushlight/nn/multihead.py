@@ -110,7 +110,7 @@ class MultiheadAttention(Module):
 
 
 def steps_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(N, L, E) -> (L, N, E); what was one tensor stays one."""
+    """(N, L, E) -> (L, N, E); tensors that were the same object stay the same object."""
     q = query.transpose(0, 1)
     k = q if key is query else key.transpose(0, 1)
     v = k if value is key else q if value is query else value.transpose(0, 1)

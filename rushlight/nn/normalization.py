@@ -89,9 +89,9 @@ class _NormBase(_Affine):
 class _BatchNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over the batch and all else.
 
-    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum) running + momentum
-    new, or their plain average if `momentum` is None. In evaluation they are the running ones, if those are tracked.
-    """
+    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum)
+    running + momentum new, or their plain average if `momentum` is None. In evaluation mean and var
+    are the running statistics, if they are tracked. """
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -196,7 +196,7 @@ class SyncBatchNorm(_BatchNorm):
 class _InstanceNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
 
-    No weight, bias or running statistics unless told.
+    By default without weight, bias and running statistics.
     """
 
     n = 1                                         # spatial dimensions
@@ -274,7 +274,7 @@ class LayerNorm(_Affine):
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
-        try:                                      # as in Linear: each `self.weight` goes by __getattr__
+        try:                                      # as in Linear: `self.weight` calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
         except (KeyError, AttributeError):
@@ -289,7 +289,8 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
 
-    eps: the dtype's unless told. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
+    Default eps: that of the dtype. B. Zhang, R. Sennrich, *Root mean square layer normalization*,
+    2019.
 
     >>> rushlight.nn.RMSNorm(2)(rushlight.tensor([3., 4.])).detach()  # over sqrt(12.5)
     tensor([0.8485, 1.1314])

@@ -1,4 +1,4 @@
-"""Tensors that modules own: parameters, which are trained, and buffers, which are not."""
+"""Tensors of modules: parameters, which are trained, and buffers, which are not."""
 from __future__ import annotations
 
 from typing import Any, ClassVar, TypeGuard
@@ -25,10 +25,10 @@ class Marked(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=Marked):
-    """A tensor to be trained: as an attribute of a module it is one of its `parameters()`.
+    """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
-    It shares the memory of `data` and requires a gradient unless told otherwise. Of a tensor of the user's own class it is
-    one of that class. RuntimeError if it is to require a gradient and is neither floating-point nor complex.
+    It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is
+    neither floating-point nor complex. For a user's subclass of Tensor the result has that class.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:
@@ -46,7 +46,7 @@ class Parameter(Tensor, metaclass=Marked):
         self.requires_grad = requires_grad
         return self
 
-    __init__ = object.__init__  # a class whose own __new__ takes more gets by without one
+    __init__ = object.__init__  # so a subclass whose __new__ takes more arguments needs no __init__
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
@@ -60,7 +60,7 @@ class Parameter(Tensor, metaclass=Marked):
 
 
 class Buffer(Tensor):
-    """A tensor that a module keeps beside its parameters; saved with them if `persistent`.
+    """A tensor of a module that is not trained. It is saved with the parameters if `persistent`.
 
     >>> m = rushlight.nn.Module()
     >>> m.mean = rushlight.nn.Buffer(rushlight.zeros(2))
@@ -82,7 +82,7 @@ class Buffer(Tensor):
 
 
 def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
-    """A parameter of the user's own class of tensors."""
+    """A parameter of the user's subclass of Tensor."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
@@ -94,7 +94,7 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
 
 
 def on_memory_of(self: Tensor, data: Any) -> None:
-    """Make `self` a leaf on the memory of `data`; a write to either is noticed by both."""
+    """Make `self` a leaf on the memory of `data`. Both share the record of writes."""
     if data is None:
         data = from_array(np.zeros(0, dtypes.get_default_dtype().numpy))
     if not isinstance(data, Tensor):
@@ -104,14 +104,13 @@ def on_memory_of(self: Tensor, data: Any) -> None:
     self.writes = writes_of(data)
 
 
-# -- of a shape still to be known ------------------------------------------------------------------------------------
+# -- uninitialized ---------------------------------------------------------------------------------------------------
 
 class Uninitialized(Tensor):
-    """The part of a parameter or buffer that waits for its shape: all that is known of it is its dtype.
+    """A parameter or buffer without a shape: only its dtype is known.
 
-    It may stand in a module, an optimizer, a state dict, and be converted; whatever asks for its elements is a
-    ValueError, whoever asks for its shape gets a RuntimeError.
-    """
+    It may be in a module, an optimizer or a state dict, and be converted. Reading its elements is a
+    ValueError, reading its shape a RuntimeError. """
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
@@ -123,7 +122,7 @@ class Uninitialized(Tensor):
         d = dtypes.or_default(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
-        self.__class__ = self.becomes  # a node asks for the shape
+        self.__class__ = self.becomes  # since a node reads the shape
         self.requires_grad = requires_grad
         self.__class__ = own
 
@@ -165,11 +164,11 @@ class Uninitialized(Tensor):
         return self.dtype.is_complex
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """One that waits too, in another dtype: what `module.to` asks for."""
+        """An uninitialized tensor of another dtype: `module.to` calls this."""
         return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The same by its old name, or the name of the type."""
+        """`to` by its old name; without a dtype, the name of the type."""
         return self.data.type() if dtype is None else self.to(dtypes.as_dtype(dtype))
 
     float, double, half, bfloat16 = (

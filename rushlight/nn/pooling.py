@@ -60,7 +60,7 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(FunctionModule):
-    """Maxima put back where `MaxPool(return_indices=True)` found them."""
+    """The base of MaxUnpool: the inverse of `MaxPool(return_indices=True)`."""
 
     n = 2
 

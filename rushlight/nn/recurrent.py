@@ -89,7 +89,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def _weights(self) -> list[Weights]:
-        """The same, as the layers' functions take them."""
+        """The weights in the form that the layers' functions take."""
         return [Weights(**{name.split("_l")[0]: getattr(self, name) for name in names}) for names in self._all_weights]
 
     def flatten_parameters(self) -> None:

@@ -18,9 +18,8 @@ from rushlight.tensor import from_array
 class FunctionModule(Module):
     """A module that applies a function, with settings that are attributes.
 
-    `_shown_settings`: the settings in `repr`; None: those that the class's constructor takes, in its order. `repr` shows
-    `inplace` only if it is true.
-    """
+    `_shown_settings`: the settings in `repr`; None: the parameters of the constructor, in their
+    order. `repr` shows `inplace` only if it is true. """
 
     _function: Callable                           # a subclass wraps it in staticmethod
     _shown_settings: tuple[str, ...] | None = None

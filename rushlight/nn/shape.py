@@ -1,4 +1,4 @@
-"""Modules that move elements about: flattening, windows, pixels to channels, resizing; and distances."""
+"""Modules that rearrange elements (flatten, windows, pixel shuffle, resize), and distances."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from rushlight.tensor import Tensor
 
 
 class Flatten(FunctionModule):
-    """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` as one.
+    """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` become one.
 
     >>> rushlight.nn.Flatten()(rushlight.ones(2, 3, 4)).shape
     torch.Size([2, 12])
@@ -24,7 +24,8 @@ class Flatten(FunctionModule):
 
 
 class Unflatten(FunctionModule):
-    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for a size that is none.
+    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError
+    for an invalid size.
 
     >>> rushlight.nn.Unflatten(1, (3, 4))(rushlight.ones(2, 12)).shape
     torch.Size([2, 3, 4])

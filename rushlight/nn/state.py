@@ -17,7 +17,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` left undone."""
+    """The keys that `load_state_dict(strict=False)` did not use or find."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -29,7 +29,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Errors(list):
-    """Messages of what went wrong in loading, and what is still to be done: nothing is, before all fits."""
+    """Error messages of loading, and the copies to make once all tensors fit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Errors(list):
 
 
 class Stateful:
-    """The part of a module that saves and loads."""
+    """The part of Module that saves and loads."""
 
     _version = 1
     _parameters: dict[str, Parameter | None]
@@ -48,16 +48,16 @@ class Stateful:
     _state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_post_hooks: dict[int, Callable]
-    _hooks_with_module: set[int]                  # keys of the hooks before loading that want the module
+    _hooks_with_module: set[int]                  # keys of the load hooks that take the module
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
-        """Override it to save more than parameters and buffers, under the key `_extra_state`."""
+        """Override it to save more than parameters and buffers. The key is `_extra_state`."""
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called: override it")
 
     def set_extra_state(self, state: Any) -> None:
-        """Override it to take back what `get_extra_state` returned."""
+        """Override it to restore the result of `get_extra_state`."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called: override it")
 
     def _own_state(self) -> dict[str, Tensor]:
@@ -176,7 +176,7 @@ class Stateful:
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
                     unexpected_keys.append(key)
 
-    _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # its copies are made once all fit
+    _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
@@ -196,10 +196,10 @@ class Stateful:
 
 def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
             errors: Errors, visited: list) -> None:
-    """Let a module and those below it take their state; `visited` lists them, children first."""
+    """Load the state of a module and its submodules; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     own_way = not getattr(type(module)._load_from_state_dict, "waits", False)
-    messages: Any = [] if own_way else errors     # an override may expect the copies to be made when it asks for them
+    messages: Any = [] if own_way else errors     # an override may expect immediate copies
     module._load_from_state_dict(state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages)
     if own_way:
         errors += messages
@@ -212,7 +212,7 @@ def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bo
 
 
 def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
-    """Have one tensor copied or put in place, or say why it cannot be."""
+    """Copy or assign one tensor, or add an error message."""
     if not isinstance(new, Tensor):
         errors.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                       f"checkpoint but received {type(new)}")
@@ -239,14 +239,14 @@ def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapp
 
 
 def replace(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
-    """The tensor of the state itself becomes the module's."""
+    """Make the tensor of the state itself the module's tensor."""
     if isinstance(old, Parameter):
         new = new.requires_grad_(old.requires_grad) if isinstance(new, Parameter) else Parameter(new, old.requires_grad)
     setattr(module, name, new)
 
 
 def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
-    """The module's tensor keeps its place and takes the elements."""
+    """Copy the elements into the module's tensor."""
     try:
         with no_grad():
             if is_lazy(old):

@@ -274,7 +274,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-_get_clones, _get_activation_fn = copies, activation_of      # by these names other people's layers import them
+_get_clones, _get_activation_fn = copies, activation_of      # under these names users' layers import them
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
@@ -288,7 +288,7 @@ def length(x: Tensor, batch_first: bool) -> int:
 
 
 def looks_causal(mask: Mask, said: bool | None, n: int) -> bool:
-    """What the caller said of a mask, or else whether it is the causal one."""
+    """The caller's `is_causal`, or whether the mask is the causal one."""
     if said is not None or mask is None:
         return said is True
     if mask.array.shape != (n, n):

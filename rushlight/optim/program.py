@@ -1,10 +1,11 @@
 """From an optimizer's rule to a program of NumPy calls that write where the results belong.
 
-A rule says once, as mathematics, what a parameter and its state become. Run on tensors it is recorded or
-differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its result: the memory
-of the parameter or of its state where nobody needs the old value any more, else one of few buffers that later calls
-use again. Numbers are computed apart, once for all parameters at the same step. The program takes two thirds of the
-time of the rule on arrays, which allocates every result.
+A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or
+differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its
+result: the memory of the parameter or of its state where nobody needs the old value any more, else
+one of few buffers that later calls use again. Numbers are computed apart, once for all parameters
+at the same step. The program takes two thirds of the time of the rule on arrays, which allocates
+every result.
 
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g

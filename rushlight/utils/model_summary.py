@@ -28,12 +28,12 @@ class Row:
     module: Module
     name: str
     depth: int
-    index: int = 0                                # its number among those of its depth
-    again: bool = False                           # called before, so its parameters are counted
+    index: int = 0                                # number among the rows of this depth
+    again: bool = False                           # an earlier call counts its parameters
     input_size: list[int] = field(default_factory=list)
     output_size: list[int] = field(default_factory=list)
     output_bytes: int = 0
-    below: list[Row] = field(default_factory=list)       # all that it called, directly or not
+    below: list[Row] = field(default_factory=list)       # all calls inside this call
 
     @property
     def leaf(self) -> bool:
@@ -48,7 +48,7 @@ class Row:
         return sum(p.numel() for p in self.module.parameters() if p.requires_grad)
 
     def own(self, kind: str = "params") -> int:
-        """The parameters that no row below it counts."""
+        """The parameters that no row below counts."""
         if self.again:
             return 0
         return getattr(self, kind) - sum(row.own(kind) for row in self.below)
@@ -202,7 +202,7 @@ def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DTyp
 
 
 def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None) -> Iterator[Row]:
-    """The rows of all layers as they are defined."""
+    """The rows of all layers, in order of definition."""
     counts = {} if counts is None else counts
     counts[depth] = counts.get(depth, 0) + 1
     row = Row(module, name or type(module).__name__, depth, counts[depth])
@@ -214,7 +214,7 @@ def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] 
 
 
 def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
-    """The rows of all layers as they were called."""
+    """The rows of all layers, in order of calls."""
     rows: list[Row] = []
     open_rows: list[Row] = []
     counts: dict[int, int] = {}

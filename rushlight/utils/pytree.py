@@ -27,7 +27,7 @@ class SequenceKey(NamedTuple):
         return f"[{self.idx!r}]"
 
     def get(self, container: Any) -> Any:
-        """What stands there."""
+        """The child at this key."""
         return container[self.idx]
 
 
@@ -164,7 +164,7 @@ class TreeSpec:
         return self.kind().unflatten_fn([child.filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list:
-        """The subtrees of `tree` that stand where this form has leaves. ValueError where the forms differ."""
+        """The subtrees of `tree` at the leaves of this form. ValueError where the forms differ."""
         found: list = []
         self.collect(tree, found)
         return found
@@ -259,7 +259,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list:
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator:
-    """The leaves from left to right, one by one."""
+    """The leaves from left to right."""
     return iter(tree_leaves(tree, is_leaf))
 
 
@@ -366,12 +366,12 @@ def tree_map_with_path(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Is
 
 
 def keystr(kp: tuple) -> str:
-    """A path as one writes it after the tree's name: ['a'][1]."""
+    """A path as Python code after the name of the tree: ['a'][1]."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: tuple) -> Any:
-    """What stands in a tree at a path."""
+    """The subtree at a path."""
     return reduce(lambda tree, key: key.get(tree), kp, obj)
 
 

@@ -14,7 +14,7 @@ HELD = ("array", "node", "_grad", "viewing", "writes")
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Each becomes the other: elements, dtype, gradient, place in the graph, attributes and class.
 
-    RuntimeError for a tensor that has views, as those would show the other.
+    RuntimeError for a tensor with views, since they would show the other tensor.
 
     >>> x, y = rushlight.ones(2), rushlight.tensor([3])
     >>> rushlight.utils.swap_tensors(x, y)
@@ -43,5 +43,5 @@ def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]
     vars(t).clear()
     vars(t).update(attributes)
     node: Node | None = t.node
-    if isinstance(node, AccumulateGrad):          # the gradient of a leaf goes to the tensor that it now is
+    if isinstance(node, AccumulateGrad):          # the leaf's gradient now goes to this tensor
         node.tensor = ref(t)

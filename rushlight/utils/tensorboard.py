@@ -128,7 +128,7 @@ class SummaryWriter:
             limits = np.append(limits[:-1][::group], limits[-1])
         filled = np.flatnonzero(counts)
         first, last = filled[0], filled[-1] + 1
-        counts = np.append(0, counts)[first:last + 1]                 # an empty one on the left, as in torch
+        counts = np.append(0, counts)[first:last + 1]                 # an empty bin on the left, as in torch
         histogram = self._protocol("summary_pb2").HistogramProto(
             min=array.min(), max=array.max(), num=len(array), sum=array.sum(), sum_squares=array @ array,
             bucket_limit=limits[first:last + 1].tolist(), bucket=counts.tolist())
@@ -239,7 +239,7 @@ class SummaryWriter:
         self._write("projector_config.pbtxt", text_format.MessageToString(told).encode())
 
     def _projector(self) -> Any:
-        """What the projector was told so far."""
+        """The projector's configuration so far."""
         from google.protobuf import text_format
         from tensorboard.plugins.projector import projector_config_pb2
         told, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
@@ -268,7 +268,7 @@ class SummaryWriter:
 
     def add_hparams(self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
                     hparam_domain_discrete: Any = None, run_name: str | None = None, global_step: Any = None) -> None:
-        """Settings of a run and what came of it, in a folder of its own."""
+        """Hyperparameters and metrics of a run, in a folder of its own."""
         from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         start = plugin_data_pb2.SessionStartInfo()

@@ -9,7 +9,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """torch's kernels for `scaled_dot_product_attention`: they are taken, and change nothing here.
+    """torch's kernels for `scaled_dot_product_attention`: accepted, without effect.
 
     >>> rushlight.nn.attention.SDPBackend.MATH.name
     'MATH'

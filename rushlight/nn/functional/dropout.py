@@ -8,7 +8,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops.dropout import dropout_mask
 from rushlight.tensor import Tensor
 
-ALPHA = 1.7580993408473766                        # what selu tends to on the left, negated
+ALPHA = 1.7580993408473766                        # minus selu's limit at -infinity
 
 
 def check_p(p: float) -> None:
@@ -18,11 +18,11 @@ def check_p(p: float) -> None:
 
 
 def dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
-    """Elements, or whole channels, zeroed with probability p, the others divided by 1 - p."""
+    """Zero elements, or whole channels, with probability p; divide the others by 1 - p."""
     check_p(p)
     if not training or p == 0 or input.array.size == 0:
         return input
-    inside = taken.get() is not None or mode().batch is not None      # there torch draws in the order of the elements
+    inside = taken.get() is not None or mode().batch is not None      # then torch draws in the order of the elements
     like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)
@@ -105,7 +105,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout of channels, of one sample if the input has only `unbatched` dimensions."""
+    """Dropout of channels. An input of `unbatched` dimensions is one sample."""
     if input.array.ndim != unbatched:
         return dropped(input, p, training, inplace, features=True)
     one = dropped(input.unsqueeze(0), p, training, False, features=True).squeeze(0)

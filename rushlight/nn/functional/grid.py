@@ -120,7 +120,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
                  align_corners: bool) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `nn.functional.grid_sample` with modes by number.
 
-    0, 1, 2: bilinear, nearest, bicubic; and zeros, border, reflection for what lies outside.
+    0, 1, 2: bilinear, nearest, bicubic; padding modes zeros, border and reflection.
 
     >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1, 2), 0, 0, False)
     tensor([[[[1.5000]]]])

@@ -17,7 +17,7 @@ from rushlight.ops.node_names import called
 from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, created, from_array
 
-Old = bool | None                                 # size_average and reduce: what `reduction` was before it
+Old = bool | None                                 # type of size_average and reduce, the older form of `reduction`
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:

@@ -43,11 +43,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
     if mode == "circular":
-        input = contiguous(input)                 # torch lays out the other modes' results as images lie
+        input = contiguous(input)                 # torch returns the other modes in the input's memory format
     else:
         check_filled(input, n)
     if not any(amounts):
-        return clone(input)                       # a tensor of its own, as for other amounts
+        return clone(input)                       # a copy, as for other amounts
     each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     for d in range(ndim - 1, ndim - 1 - n, -1):
         check_amounts(input, d, *each[d], mode)

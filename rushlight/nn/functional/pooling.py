@@ -234,13 +234,13 @@ def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 def lying_as(images: Tensor, made: Tensor) -> Tensor:
-    """What was made of images, its channels innermost where theirs are."""
+    """The result in the memory format of the input (channels_last stays channels_last)."""
     a = images.array
     return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
-    """The size before pooling: as told, if that is possible."""
+    """The size before pooling. ValueError for a given size that is impossible."""
     usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x.array.shape[2:], kernel, stride, padding)]
     if output_size is None:
         return tuple(usual)

@@ -62,14 +62,15 @@ DIRECTIONS: dict[str, Direction] = {"LSTM": lstm_direction, "GRU": gru_direction
 
 
 def of_input(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
-    """What all steps need of the input, at once: x w^T and the bias, (T, N, gates H) or rows. It is the product that is
-    turned, not the input, which would have to be copied for it: the loops of large layers read it as it lies."""
+    """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows.
+    The product is transposed instead of the input, which would need a copy.
+    """
     found = linear(x, w.weight_ih, bias)
     return transpose(found, 0, 1) if first else found
 
 
 def both_biases(w: Weights) -> list[Tensor]:
-    """Their sum, which goes to the layer: its way back adds up the gradient as it goes."""
+    """[b_ih + b_hh], or [] without biases: the layer's backward sums one gradient for both."""
     return [] if w.bias_ih is None or w.bias_hh is None else [add(w.bias_ih, w.bias_hh)]
 
 

@@ -88,7 +88,7 @@ for _name, _found in FILES.items():
     _classes = {name: value for name, value in vars(_found).items()
                 if isinstance(value, type) and issubclass(value, module.Module)}
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
-    vars(globals()[_name]).update(                # for who looks them through: vars(torch.nn.modules.activation)
+    vars(globals()[_name]).update(                # for programs that list vars(torch.nn.modules.activation)
         {name: value for name, value in vars(_found).items() if not name.startswith("__")}, __file__=_found.__file__)
     globals().update(_classes)
 place()

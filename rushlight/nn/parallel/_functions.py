@@ -1,4 +1,4 @@
-"""What moves tensors between GPUs: names that libraries import, and call where there are some."""
+"""What moves tensors between GPUs: names that libraries import and call only with several GPUs."""
 from __future__ import annotations
 
 from typing import Any

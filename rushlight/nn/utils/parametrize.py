@@ -32,7 +32,7 @@ def cached() -> Iterator[None]:
     >>> with rushlight.nn.utils.parametrize.cached():
     ...     pass
     """
-    if CACHE.get() is not None:                   # the outermost one ends it
+    if CACHE.get() is not None:                   # only the outermost context ends the cache
         yield
         return
     token = CACHE.set({})
@@ -97,7 +97,9 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Give `original` the value from which forward computes this one. RuntimeError if a module cannot say it."""
+        """Set `original` so that forward returns this value. RuntimeError if a module cannot say
+        it.
+        """
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
@@ -160,7 +162,7 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=256)
 def parametrized_class(base: type, names: tuple[str, ...]) -> type:
-    """The subclass of `base` in which these names are computed: one for all modules of that kind."""
+    """The subclass of `base` that computes these names; all modules of that class share it."""
     def refuse(self: Any) -> Any:
         raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
                            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
@@ -236,7 +238,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> None:
-    """Add a module to those that a tensor goes through; nothing is changed where it does not fit."""
+    """Add a module to those that a tensor goes through; if it does not fit, nothing is changed."""
     chain, old = module.parametrizations[name], getattr(module, name)
     if not unsafe:
         words = f"module.{name}.", f"parametrization(module.{name}).", "the "
@@ -299,7 +301,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that the module had before it was parametrized.
+    """The class of the module before parametrization.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> rushlight.nn.utils.parametrize.type_before_parametrizations(m).__name__, type(m).__name__

@@ -102,7 +102,7 @@ class BasePruningMethod:
 
 
 def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
-    """The hook that prunes this parameter, with its key."""
+    """(key, hook) of the pruning of this parameter."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key, hook
@@ -127,7 +127,9 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add one for the same parameter. TypeError for what is none, ValueError for one of another parameter."""
+        """Add one for the same parameter. TypeError for another type, ValueError for a method of
+        another parameter.
+        """
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
@@ -145,7 +147,9 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[i]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The old mask, less what the last method removes of what it left: elements, or whole slices."""
+        """The old mask without the elements that the last method removes: elements, or whole
+        slices.
+        """
         method = self._pruning_methods[-1]
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
@@ -382,7 +386,8 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
                         importance_scores: dict | None = None, **kwargs: Any) -> None:
-    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were one.
+    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were
+    one tensor.
 
     `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for other
     arguments, or a structured method.

@@ -53,7 +53,7 @@ class PackedSequence(_Parts):
         return tuple(self)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data as `Tensor.to` gives them; itself if nothing changes."""
+        """With the data converted by `Tensor.to`; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 

@@ -34,9 +34,11 @@ def functional_call(module: Module, parameters_and_buffers: Mapping[str, Tensor]
 
 
 def merged(state: Any) -> dict[str, Tensor]:
-    """One dict of one or several. ValueError where a name stands in two, TypeError for what is no dict."""
+    """One dict, from one or several. ValueError for a name in two dicts, TypeError for another
+    type.
+    """
     if isinstance(state, Mapping):
-        return state  # type: ignore[return-value]  # itself: buffers that forward replaces go back into it
+        return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
                          f"{type(state)}")
@@ -54,7 +56,7 @@ MISSING: Any = object()
 
 @contextmanager
 def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
-    """Within it the module has other tensors under these names."""
+    """A context in which the module has other tensors under these names."""
     homes = homes_of(module)
     values = tied(homes, state) if tie_weights else dict(state)
     check_names(module, homes, values, strict)
@@ -159,7 +161,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
 
 
 def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """The tensors of each name as one. RuntimeError where only some require a gradient."""
+    """The tensors of each name, stacked. RuntimeError where only some require a gradient."""
     made = {}
     for name in states[0]:
         tensors = [state[name] for state in states]

@@ -98,7 +98,7 @@ class LRScheduler(Suggesting):
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, here or in torch."""
+        """Restore what `state_dict()` returned, here or in torch."""
         self.__dict__.update(state_dict)
 
 

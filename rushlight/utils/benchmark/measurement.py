@@ -136,7 +136,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Those of one task as one, of single runs."""
+        """One measurement for each task, of all its times as single runs."""
         times: dict[TaskSpec, list[float]] = {}
         for m in measurements:
             times.setdefault(m.task_spec, []).extend(m.times)
@@ -161,7 +161,7 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """Each element once, where it came first."""
+    """The distinct elements, in order of first appearance."""
     return list(dict.fromkeys(elements))
 
 

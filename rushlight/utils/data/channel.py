@@ -27,7 +27,7 @@ def packed(message: Any) -> Packed:
 
 
 def send(pipe: Connection, message: Packed) -> None:
-    """Write it, waiting for a reader. OSError if there is none any more."""
+    """Write it, waiting for a reader. OSError if the other end is closed."""
     content, arrays = message
     memories = [array.raw() for array in arrays]
     pipe.send((content, [len(memory) for memory in memories]))

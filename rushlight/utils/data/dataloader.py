@@ -97,7 +97,7 @@ class DataLoader(Suggesting):
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             numbers = self._numbers()             # before the seed is drawn, as in torch: a sampler may draw here
-            drawn_seed(self.generator)            # torch draws one also where no worker needs it
+            drawn_seed(self.generator)            # torch draws a seed even without workers
             batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:
             batches = self._team().begin(self._numbers())
@@ -140,7 +140,9 @@ class DataLoader(Suggesting):
 
 
 class Alone:
-    """The batches, made by the program itself. Behind one that raises an error comes the next, as from workers."""
+    """The batches, made by the program itself. After an error the next batch follows, as with
+    workers.
+    """
 
     def __init__(self, fetch: Callable[[Any], Any], numbers: Iterator[Any]):
         self.fetch, self.numbers = fetch, numbers
@@ -157,7 +159,7 @@ class Alone:
 
 
 class Counted:
-    """The batches of a loader, with a warning once there are more than its length, as torch counts them."""
+    """The batches of a loader, with torch's warning if there are more than its length."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self.loader, self.batches, self.count = loader, batches, 0
@@ -223,7 +225,7 @@ def check_iterable(**options: Any) -> None:
 
 
 def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
-    """ValueError for options that exclude each other."""
+    """ValueError for incompatible options."""
     if sampler is not None and shuffle:
         raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
     if batch_sampler is not None:

@@ -13,7 +13,7 @@ NOTHING = object()                                # what a fetcher returns at th
 
 @dataclass(frozen=True)
 class Recipe:
-    """How batches are made: all that a worker needs of its loader."""
+    """How batches are made: the part of a loader that a worker needs."""
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
@@ -36,7 +36,7 @@ class Recipe:
         return lambda numbers: collate(samples(dataset, numbers))
 
     def stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
-        """The fetcher of samples that come one after the other."""
+        """The fetcher for an iterable data set."""
         def fetch(numbers: Any) -> Any:
             if not self.batched:
                 sample = next(source, NOTHING)

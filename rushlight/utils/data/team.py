@@ -54,7 +54,7 @@ def check_context(given: Any, num_workers: int) -> None:
 
 
 class Member:
-    """A worker as the program sees it: its process, the pipes to and from it, and what it is doing."""
+    """The parent's record of a worker: its process, the pipes to and from it, its tasks."""
 
     def __init__(self, job: Job, context: Any):
         from_program, self.tasks = context.Pipe(duplex=False)
@@ -73,7 +73,7 @@ class Member:
         self.active, self.tasks_open = True, 0    # whether it still has samples; tasks without an answer
 
     def give(self, message: Any) -> None:
-        """Send a task. What a dead worker does not take is noticed where its answer is waited for."""
+        """Send a task. A dead worker is detected when the loader waits for its answer."""
         with suppress(OSError):
             send(self.tasks, packed(message))
 
@@ -115,12 +115,12 @@ class WorkerIterator:
             self.members.append(Member(job, context_of(context)))
         self.turn = cycle(list(self.members))
         self.sent = self.given = 0                # numbers of the next task to send, and the next batch to give
-        self.waiting: dict[int, Member] = {}      # who works at which task
+        self.waiting: dict[int, Member] = {}      # task -> worker
         self.arrived: dict[int, Any] = {}         # answers that are not due yet
         self.numbers: Iterator[Any] = iter(())
 
     def begin(self, numbers: Iterable[Any]) -> WorkerIterator:
-        """A new round through the data; answers that are still under way are for nobody."""
+        """A new round through the data; answers to old tasks are dropped."""
         if self.sent:
             for member in self.members:
                 member.active, member.tasks_open = True, 0

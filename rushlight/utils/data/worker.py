@@ -26,7 +26,7 @@ from rushlight.utils.data.fetch import NOTHING, Recipe
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-BATCH, ERROR, END = "batch", "error", "end"       # what comes of a task
+BATCH, ERROR, END = "batch", "error", "end"       # the answer to a task
 RESUME = "resume"                                 # a message instead of a task: begin the data set anew
 
 
@@ -44,7 +44,7 @@ _here: WorkerInfo | None = None                   # set once, when a worker's pr
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that is asking, for data sets that share out their samples; None in the main program.
+    """The current worker, for data sets that divide their samples; None in the main program.
 
     >>> rushlight.utils.data.get_worker_info() is None
     True
@@ -86,7 +86,7 @@ class Caught:
 
 
 class Outbox:
-    """Sends messages in a thread, so that a worker whose batches nobody fetches yet still takes its tasks."""
+    """Sends messages in a thread, so that a worker with unread batches can still receive tasks."""
 
     def __init__(self, pipe: Connection):
         self.pipe, self.waiting, self.broken = pipe, SimpleQueue[Packed | None](), False
@@ -188,7 +188,7 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
 
 
 def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:
-    """A fetcher, or the error that prevents one."""
+    """The fetcher, or the error raised when it was created."""
     try:
         if begin is not None:
             begin()

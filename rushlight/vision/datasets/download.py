@@ -26,7 +26,8 @@ def is_whole(path: Path, expected: str | None) -> bool:
 
 
 def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
-    """Fetch a file from the first address that has it. RuntimeError, which says what each answered, if none has.
+    """Download a file from the first URL that has it. RuntimeError with all answers if no URL has
+    it.
 
     What has come before a connection broke is kept in PATH.part, and the rest asked for next time.
     """

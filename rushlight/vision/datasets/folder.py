@@ -22,7 +22,7 @@ def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...])
 
 
 def is_image_file(filename: str) -> bool:
-    """Whether a name ends as those of images do."""
+    """Whether a file name has an image extension."""
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 

@@ -12,7 +12,8 @@ __all__ = ["IntermediateLayerGetter", "_make_divisible"]
 
 
 class IntermediateLayerGetter(nn.ModuleDict):
-    """The model's children up to the last that is asked for, one after the other: x to {new name: what the child gave}.
+    """The model's children up to the last requested one, in order: x to {new name: what the child
+    gave}.
 
     `return_layers`: {name of a child: new name}. ValueError for a name that no child has.
     """

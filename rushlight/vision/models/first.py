@@ -20,7 +20,7 @@ class Classifier(nn.Module):
 
 
 def constant(layer: Any, weight: float | None, bias: float) -> None:
-    """The layer's weight, unless None is said, and its bias, where there is one, filled with a number."""
+    """Fill the layer's weight (unless None is given) and its bias (if any) with numbers."""
     if weight is not None and layer.weight is not None:
         nn.init.constant_(layer.weight, weight)
     if layer.bias is not None:

@@ -17,7 +17,7 @@ OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5      # mean
 
 
 class InceptionOutputs(NamedTuple):
-    """What the network gives while it trains: the scores, and those from halfway."""
+    """The outputs in training: the scores, and those from halfway."""
     logits: Tensor
     aux_logits: Tensor | None
 
@@ -35,7 +35,7 @@ class BasicConv2d(nn.Module):
 
 
 class Branches(nn.Module):
-    """Branches side by side; their channels come one after the other."""
+    """Branches side by side; the outputs are concatenated along the channels."""
 
     def layers(self, **convs: tuple) -> None:
         """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the size."""
@@ -165,8 +165,8 @@ def asked(init_weights: bool | None, name: str) -> bool:
     return init_weights is not False
 
 
-def recoloured(x: Tensor) -> Tensor:
-    """Colours as the weights' first owners had them, from torchvision's."""
+def renormalized(x: Tensor) -> Tensor:
+    """Change torchvision's normalization of colours to the one of the original weights."""
     return cat([x[:, i:i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS for i, (mean, width) in enumerate(OURS)], 1)
 
 
@@ -201,7 +201,7 @@ class Inception3(nn.Module):
             start(self, 0.1)
 
     def forward(self, x: Tensor) -> Any:
-        x = recoloured(x) if self.transform_input else x
+        x = renormalized(x) if self.transform_input else x
         x = self.maxpool1(self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(x))))
         x = self.maxpool2(self.Conv2d_4a_3x3(self.Conv2d_3b_1x1(x)))
         for name in ("5b", "5c", "5d", "6a", "6b", "6c", "6d", "6e"):

@@ -26,7 +26,9 @@ class Trained(NamedTuple):
 
 
 class ImageClassification:
-    """An image as the weights expect it: resized, its middle cut out, floats, (x - mean) / std."""
+    """The preprocessing that the weights expect: resized, its middle cut out, floats, (x - mean) /
+    std.
+    """
 
     def __init__(self, trained: Trained):
         self.crop_size, self.resize_size = [trained.crop_size], [trained.resize_size]
@@ -55,11 +57,13 @@ class WeightsEnum(Enum):
         return {}
 
     def transforms(self) -> ImageClassification:
-        """What prepares an image for these weights."""
+        """The preprocessing of an image for these weights."""
         return ImageClassification(self.value)
 
     def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
-        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError says where to put it."""
+        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError with the
+        place to put it.
+        """
         return load_state_dict_from_url(self.url, *args, **kwargs)
 
     @classmethod

@@ -30,7 +30,7 @@ def moved(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
     return warps.affine(img, 0.0, [int(x), int(y)], 1.0, [0.0, 0.0], **how)
 
 
-# each by its magnitude m; `how`: interpolation and fill of those that move pixels
+# name -> change of magnitude m; `how`: interpolation and fill of geometric changes
 CHANGES: dict[str, Callable[[Any, float, dict[str, Any]], Any]] = {
     "Identity": lambda img, m, how: img,
     "ShearX": lambda img, m, how: sheared(img, m, 0.0, how),

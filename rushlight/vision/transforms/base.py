@@ -52,7 +52,7 @@ class Transform(nn.Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        nn.Module.__init__(self)                  # before the subclass's own, which sets nothing but its settings
+        nn.Module.__init__(self)                  # before the subclass's __init__, which only stores settings
         return self
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Transforms that change colours, shapes and places at random, drawn as torchvision draws them."""
+"""Random transforms. Their random numbers are drawn in torchvision's order."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""torchvision.transforms.v2: the transforms, and the names that are new there, for one image at a time."""
+"""torchvision.transforms.v2: the transforms and the new names of v2, for one image at a time."""
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from __future__ import annotations
 
