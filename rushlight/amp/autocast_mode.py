@@ -13,7 +13,7 @@ from rushlight.errors import explain
 
 Setting = tuple[bool, dtype, bool]                # whether it is on, the lower precision, whether casts may be kept
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
-OTHERS = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # devices of torch, not here
+OTHER_DEVICES = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # torch's other devices
 
 
 def put(setting: Setting) -> tuple[Token, Token]:
@@ -84,8 +84,8 @@ class autocast:
 
 
 def check_device(name: str) -> None:
-    if name != "cpu" and name not in OTHERS:
-        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHERS)} device type at start of device string: "
+    if name != "cpu" and name not in OTHER_DEVICES:
+        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: "
                                    f"{name}", "the one device of rushlight is 'cpu'"))
 
 

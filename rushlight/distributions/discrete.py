@@ -5,7 +5,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
-from rushlight.distributions.distribution import ROW_OF_OUTCOMES, Distribution, ExponentialFamily, OfOutcomes, one_of
+from rushlight.distributions.distribution import OUTCOME_CONSTRAINTS, Distribution, ExponentialFamily, OfOutcomes, one_of
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
@@ -55,7 +55,7 @@ class Categorical(OfOutcomes):
     tensor([0.2500, 0.7500])
     """
 
-    arg_constraints = ROW_OF_OUTCOMES
+    arg_constraints = OUTCOME_CONSTRAINTS
     has_enumerate_support = True
     binary = False
 
@@ -107,7 +107,7 @@ class Categorical(OfOutcomes):
 class OfCategorical(Distribution):
     """What is made of a `Categorical`, whose outcomes are the numbers of a value."""
 
-    arg_constraints = ROW_OF_OUTCOMES
+    arg_constraints = OUTCOME_CONSTRAINTS
 
     def __init__(self, categorical: Categorical, validate_args: bool | None = None):
         self._categorical = categorical

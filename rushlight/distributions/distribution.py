@@ -279,7 +279,7 @@ class OfOutcomes(Distribution):
             self.logits, = broadcast_all(logits)
 
 
-ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
+OUTCOME_CONSTRAINTS = {"probs": simplex, "logits": real_vector}
 
 
 def clamp_probs(p: Tensor) -> Any:

@@ -16,7 +16,7 @@ from rushlight.distributions.discrete import Bernoulli
 from rushlight.distributions.gamma import Beta, Gamma
 from rushlight.distributions.kl import register_kl
 from rushlight.distributions.relaxed import ContinuousBernoulli
-from rushlight.distributions.transformed import EULER, Gumbel, Pareto
+from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Pareto
 from rushlight.tensor import Tensor
 
 
@@ -28,7 +28,7 @@ def uniform_log(low: Any, high: Any) -> Any:
 # E_p[log x], of positive p
 LOG: dict[type, Callable] = {
     Uniform: lambda p: uniform_log(p.low, p.high),
-    Exponential: lambda p: -EULER - p.rate.log(),
+    Exponential: lambda p: -EULER_GAMMA - p.rate.log(),
     Gamma: lambda p: p.concentration.digamma() - p.rate.log(),
     Beta: lambda p: p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma(),
     Pareto: lambda p: p.scale.log() + p.alpha.reciprocal(),

@@ -8,7 +8,7 @@ import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
-    ROW_OF_OUTCOMES,
+    OUTCOME_CONSTRAINTS,
     ExponentialFamily,
     OfOutcomes,
     broadcast_all,
@@ -113,7 +113,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     tensor(True)
     """
 
-    arg_constraints = ROW_OF_OUTCOMES
+    arg_constraints = OUTCOME_CONSTRAINTS
     support = constraints.simplex
 
     def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,

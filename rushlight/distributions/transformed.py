@@ -16,7 +16,7 @@ from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-EULER = 0.57721566490153286060
+EULER_GAMMA = 0.57721566490153286060
 
 
 class Independent(Distribution):
@@ -214,7 +214,7 @@ class Gumbel(OfArguments):
         return [ExpTransform().inv, AffineTransform(0, -rushlight.ones_like(self.scale)), ExpTransform().inv,
                 AffineTransform(self.loc, -self.scale)]
 
-    mean = property(lambda self: self.loc + self.scale * EULER, doc="loc + 0.5772 scale.")
+    mean = property(lambda self: self.loc + self.scale * EULER_GAMMA, doc="loc + 0.5772 scale.")
     mode = property(lambda self: self.loc, doc="loc.")
     stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale, doc="pi / sqrt(6) scale.")
     variance = property(lambda self: self.stddev.pow(2), doc="pi^2 / 6 scale^2.")
@@ -224,7 +224,7 @@ class Gumbel(OfArguments):
         return y - y.exp() - self.scale.log()
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + EULER)
+        return self.scale.log() + (1 + EULER_GAMMA)
 
 
 class Weibull(OfArguments):
@@ -264,7 +264,7 @@ class Weibull(OfArguments):
 
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal
-        return EULER * (1 - r) + rushlight.log(self.scale * r) + 1
+        return EULER_GAMMA * (1 - r) + rushlight.log(self.scale * r) + 1
 
 
 class Pareto(OfArguments):
@@ -339,7 +339,7 @@ class Kumaraswamy(OfArguments):
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         t1, t0 = 1 - a.reciprocal(), 1 - b.reciprocal()
-        harmonic = rushlight.digamma(b + 1) + EULER
+        harmonic = rushlight.digamma(b + 1) + EULER_GAMMA
         return t0 + t1 * harmonic - a.log() - b.log()
 
 

@@ -131,7 +131,7 @@ class Hooked:
                 return call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
-            located(error, self)
+            with_module_path(error, self)
             raise
 
     def _hang(self, kind: str, hook: Callable, prepend: bool = False) -> Handle:
@@ -186,7 +186,7 @@ class Hooked:
         return self._hang("_backward_hooks", hook)
 
 
-def located(error: Exception, module: Any) -> None:
+def with_module_path(error: Exception, module: Any) -> None:
     """Add to the message of our error in which module it was raised. Each module on the way out
     puts its name for the inner module in front, so the outermost one completes the path.
     """
@@ -209,7 +209,7 @@ def located(error: Exception, module: Any) -> None:
     error.__dict__["in_module"] = (module, path, kind, told)
 
 
-def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
+def hooks_of_kind(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
     """(key, hook) of one kind: hooks on all modules first, then the module's own hooks."""
     shared = [(key, hook) for key, (k, hook) in list(EVERYWHERE.items()) if k == kind]
     return [*shared, *getattr(module, kind).items()]
@@ -220,23 +220,23 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
     done: set[int] = set()
     result = None
     try:
-        args, kwargs = before(module, args, kwargs)
+        args, kwargs = run_forward_pre_hooks(module, args, kwargs)
         full, older = backward_hooks(module)
-        first = [hook for _, hook in all_of(module, "_backward_pre_hooks")]
+        first = [hook for _, hook in hooks_of_kind(module, "_backward_pre_hooks")]
         passage = Passage(module, first, full) if full or first else None
         if passage is not None:
             args = passage.enter(args)
         result = module.forward(*args, **kwargs)
-        for key, hook in all_of(module, "_forward_hooks"):
+        for key, hook in hooks_of_kind(module, "_forward_hooks"):
             done.add(key)
-            answer = after(module, key, hook, args, kwargs, result)
+            answer = run_forward_hook(module, key, hook, args, kwargs, result)
             result = result if answer is None else answer
         result = result if passage is None else passage.leave(result)
         if older:
             watch_node(module, older, args, result)
         return result
     except Exception:
-        for key, hook in all_of(module, "_forward_hooks"):
+        for key, hook in hooks_of_kind(module, "_forward_hooks"):
             if (key in module._forward_hooks_always_called or key in ALWAYS_CALLED) and key not in done:
                 result = after_error(module, key, hook, args, kwargs, result)
         raise
@@ -247,7 +247,7 @@ def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: d
     error.
     """
     try:
-        answer = after(module, key, hook, args, kwargs, result)
+        answer = run_forward_hook(module, key, hook, args, kwargs, result)
     except Exception as error:
         whose = "global module" if key in ALWAYS_CALLED else "module"
         warn(f"{whose} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
@@ -272,11 +272,11 @@ def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) 
     if (node := var.grad_fn) is not None:
         for hook in hooks:
             node.register_hook(partial(hook, module))
-        if (text := misses(args, result, node)) is not None:
+        if (text := missed_by_old_hooks(args, result, node)) is not None:
             warn(f"Using {text} Please use register_full_backward_hook to get the documented behavior.", FutureWarning)
 
 
-def misses(args: Any, result: Any, node: Any) -> str | None:
+def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
     """What the hooks on the result's node miss, in torch's words; None if they miss nothing."""
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
@@ -293,9 +293,9 @@ def misses(args: Any, result: Any, node: Any) -> str | None:
     return None
 
 
-def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """The arguments after the hooks before forward."""
-    for key, hook in all_of(module, "_forward_pre_hooks"):
+    for key, hook in hooks_of_kind(module, "_forward_pre_hooks"):
         if key in module._forward_pre_hooks_with_kwargs:
             answer = hook(module, args, kwargs)
             if answer is not None:
@@ -310,7 +310,7 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return args, kwargs
 
 
-def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+def run_forward_hook(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
     if key in module._forward_hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)

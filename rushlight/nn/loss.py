@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from rushlight.nn import functional as F
-from rushlight.nn.functional.loss import settled
+from rushlight.nn.functional.loss import reduction_of
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.shape import PairwiseDistance
@@ -24,7 +24,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
         super().__init__()
-        self.__dict__.update(settings, reduction=settled(size_average, reduce, reduction))
+        self.__dict__.update(settings, reduction=reduction_of(size_average, reduce, reduction))
 
 
 class _WeightedLoss(_Loss):

@@ -11,13 +11,13 @@ from rushlight.errors import Suggesting, explain
 from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
+from rushlight.nn.state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from rushlight.nn.state import Stateful
 from rushlight.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
-SETS = ("_parameters", "_buffers", "_modules")    # the dicts of the attributes that are not in the instance's __dict__
+ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")    # hold the attributes outside of __dict__
 
 
 class Module(Hooked, Stateful, Convertible, Suggesting):
@@ -79,16 +79,16 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if isinstance(value, Parameter):
-            begun(own, "parameters")
-            forget(self, name, "_parameters")
+            check_initialized(own, "parameters")
+            remove_name(self, name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            begun(own, "module")
-            forget(self, name, "_modules")
+            check_initialized(own, "module")
+            remove_name(self, name, "_modules")
             own["_modules"][name] = registered(self, "module", name, value)
         elif isinstance(value, Buffer):
-            begun(own, "buffers")
-            forget(self, name, "_buffers")
+            check_initialized(own, "buffers")
+            remove_name(self, name, "_buffers")
             self.register_buffer(name, value, value.persistent)
         elif "_parameters" not in own or not self._replace(name, value):
             object.__setattr__(self, name, value)
@@ -115,7 +115,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return True
 
     def __delattr__(self, name: str) -> None:
-        for kind in SETS:
+        for kind in ATTRIBUTE_DICTS:
             if name in self.__dict__.get(kind, ()):
                 del self.__dict__[kind][name]
                 self._non_persistent_buffers_set.discard(name)
@@ -139,7 +139,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError
         for another type.
         """
-        begun(self.__dict__, "parameter")
+        check_initialized(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
@@ -154,7 +154,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Add a tensor that is not a parameter. It moves with the module and is saved, unless
         `persistent=False`.
         """
-        begun(self.__dict__, "buffer")
+        check_initialized(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
@@ -167,7 +167,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """
         if module is not None and not isinstance(module, Module):
             raise not_a_module(module)
-        begun(self.__dict__, "module")
+        check_initialized(self.__dict__, "module")
         check_name(self, name, "module", "_modules")
         self._modules[name] = registered(self, "module", name, module)
 
@@ -332,17 +332,17 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
 # -- helpers ---------------------------------------------------------------------------------------------------------
 
-def begun(own: dict, what: str) -> None:
+def check_initialized(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
         raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
 
 
-def forget(module: Module, name: str, kept: str) -> None:
+def remove_name(module: Module, name: str, kept: str) -> None:
     """Remove a name from all sets but one, and from the instance's __dict__."""
     own = module.__dict__
     own.pop(name, None)
-    for kind in SETS:
+    for kind in ATTRIBUTE_DICTS:
         if kind != kept:
             own[kind].pop(name, None)
     if kept != "_buffers":

@@ -148,16 +148,16 @@ class Uninitialized(Tensor):
     @property
     def dtype(self) -> dtypes.dtype:
         """The type that the elements will have."""
-        return dtypes.of(held(self).dtype)
+        return dtypes.of(empty_array(self).dtype)
 
     @property
     def data(self) -> Tensor:
         """A tensor of no elements."""
-        return from_array(held(self))
+        return from_array(empty_array(self))
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        self.array = held(value)
+        self.array = empty_array(value)
 
     def is_complex(self) -> bool:
         """Whether the elements will be complex numbers."""
@@ -199,11 +199,11 @@ class Uninitialized(Tensor):
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = waiting(self.__class__, held(self).dtype, self.requires_grad)
+            memo[id(self)] = waiting(self.__class__, empty_array(self).dtype, self.requires_grad)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return waiting, (self.__class__, held(self).dtype, self.requires_grad)
+        return waiting, (self.__class__, empty_array(self).dtype, self.requires_grad)
 
 
 class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
@@ -240,7 +240,7 @@ class UninitializedBuffer(Uninitialized):
         self.persistent = persistent
 
 
-def held(t: Any) -> np.ndarray:
+def empty_array(t: Any) -> np.ndarray:
     """The empty array that keeps the dtype."""
     return ARRAY.__get__(t)
 

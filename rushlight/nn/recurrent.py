@@ -137,7 +137,7 @@ class RNNBase(Module):
             starts = [tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])] * len(weights)
         else:
             self._check_states(states, wanted)
-            starts = recurrent.each_of(x, states)
+            starts = recurrent.per_direction(x, states)
         return recurrent.layers(self.mode, x, starts, weights, sizes, self.bidirectional,
                                 self.dropout if self.training else 0.0, first)
 

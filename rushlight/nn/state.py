@@ -13,7 +13,7 @@ from rushlight.nn.hooks import add
 from rushlight.nn.parameter import Parameter, is_lazy
 from rushlight.tensor import Tensor
 
-EXTRA = "_extra_state"
+EXTRA_STATE_KEY = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
@@ -72,7 +72,7 @@ class Stateful:
         for name, t in self._own_state().items():
             destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
-            destination[prefix + EXTRA] = self.get_extra_state()
+            destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by name, those of submodules as 'submodule.name'.
@@ -136,7 +136,7 @@ class Stateful:
         if metadata:
             state._metadata = metadata
         visited: list = []
-        collect(self, state, "", metadata, assign, found, errors, visited)
+        load_tree(self, state, "", metadata, assign, found, errors, visited)
         hooked = any(module._load_state_dict_post_hooks for module in visited)
         if errors or (not hooked and strict and any(found)):
             raise failure(self, found, errors, strict)
@@ -161,16 +161,16 @@ class Stateful:
         own = self._own_state()
         for name, t in own.items():
             if prefix + name in state_dict:
-                take(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
+                load_tensor(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
             elif strict:
                 missing_keys.append(prefix + name)
         extra = type(self).set_extra_state is not Stateful.set_extra_state
-        if extra and prefix + EXTRA in state_dict:
-            self.set_extra_state(state_dict[prefix + EXTRA])
+        if extra and prefix + EXTRA_STATE_KEY in state_dict:
+            self.set_extra_state(state_dict[prefix + EXTRA_STATE_KEY])
         elif extra and strict:
-            missing_keys.append(prefix + EXTRA)
+            missing_keys.append(prefix + EXTRA_STATE_KEY)
         if strict:
-            known = {*own, EXTRA} if extra else own
+            known = {*own, EXTRA_STATE_KEY} if extra else own
             for key in state_dict:
                 first, dot, _ = key[len(prefix):].partition(".")
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
@@ -194,7 +194,7 @@ class Stateful:
         return add(self._load_state_dict_post_hooks, hook)
 
 
-def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
+def load_tree(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
             errors: Errors, visited: list) -> None:
     """Load the state of a module and its submodules; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
@@ -207,11 +207,11 @@ def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bo
         if child is not None:
             start = f"{prefix}{name}."
             part = {key: value for key, value in state.items() if key.startswith(start)}
-            collect(child, part, start, metadata, assign, found, errors, visited)
+            load_tree(child, part, start, metadata, assign, found, errors, visited)
     visited.append(module)
 
 
-def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
+def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
     """Copy or assign one tensor, or add an error message."""
     if not isinstance(new, Tensor):
         errors.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '

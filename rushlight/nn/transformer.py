@@ -16,7 +16,7 @@ from rushlight.nn import init
 from rushlight.nn.activation import GELU, ReLU
 from rushlight.nn.containers import ModuleList
 from rushlight.nn.dropout import Dropout
-from rushlight.nn.functional.multihead import to_add
+from rushlight.nn.functional.multihead import additive_mask
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
@@ -121,8 +121,8 @@ class TransformerEncoder(Module):
 
     def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool | None = None) -> Tensor:
-        padding = to_add(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
-        mask = to_add(mask, src, "mask")
+        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
+        mask = additive_mask(mask, src, "mask")
         causal = looks_causal(mask, is_causal, length(src, self.layers[0].self_attn.batch_first))
         output = src
         for layer in self.layers:
@@ -226,8 +226,8 @@ class TransformerEncoderLayer(_Layer):
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
-        padding = to_add(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
-        mask = to_add(src_mask, src, "src_mask")
+        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
+        mask = additive_mask(src_mask, src, "src_mask")
         x = self._plus(1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0])
         return self._plus(2, x, self._feed)
 

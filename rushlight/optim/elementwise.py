@@ -20,7 +20,7 @@ from rushlight.ops.worlds import TENSORS, rebind
 from rushlight.optim import loops
 from rushlight.optim.checks import check_settings
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
-from rushlight.optim.program import BLOCK, Program, buffers, names_of, program, run
+from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
 from rushlight.tensor import Tensor, from_array, writes_of
 
 
@@ -194,13 +194,13 @@ def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray
     p, *state = own.present
     if own.dtype.kind == "c":
         p, g, state = real_parts(p), real_parts(g), [real_parts(a) for a in state]
-    if g.size <= BLOCK:
+    if g.size <= BLOCK_ELEMENTS:
         one.update(p, g, *state, *buffers.get(p, one.buffers), *numbers)
     else:
         run(one, [p, g, *state], numbers)
 
 
-MAX_REMEMBERED_PARAMS = 1 << 14                                    # then the arrays of all parameters are forgotten
+MAX_REMEMBERED_PARAMS = 1 << 14                   # then the arrays of all parameters are forgotten
 KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()    # optimizer -> {parameter: checked arrays}
 
 

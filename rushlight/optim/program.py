@@ -187,7 +187,7 @@ def place(operand: Any, places: dict, numbers: dict) -> str:
 
 # -- running a program on arrays of any size -------------------------------------------------------------------------
 
-BLOCK = 32768                                     # elements; a block of all arrays and buffers stays in the cache
+BLOCK_ELEMENTS = 32768                            # a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):
@@ -197,7 +197,7 @@ class Buffers(threading.local):
         self.known: dict[tuple, list[ndarray]] = {}
 
     def get(self, like: ndarray, count: int) -> list[ndarray]:
-        if like.size > BLOCK:
+        if like.size > BLOCK_ELEMENTS:
             return [np.empty(like.shape, like.dtype) for _ in range(count)]
         key = like.shape, like.dtype.num, count   # a dtype is hashed in 100 ns
         found = self.known.get(key)
@@ -220,6 +220,6 @@ def run(one: Program, arrays: list[ndarray], numbers: list[ndarray]) -> None:
     else:
         one.update(*arrays, *buffers.get(arrays[0], one.buffers), *numbers)
         return
-    for start in range(0, flat[0].size, BLOCK):
-        part = [a[start:start + BLOCK] for a in flat]
+    for start in range(0, flat[0].size, BLOCK_ELEMENTS):
+        part = [a[start:start + BLOCK_ELEMENTS] for a in flat]
         one.update(*part, *buffers.get(part[0], one.buffers), *numbers)

@@ -8,7 +8,7 @@ from rushlight.autograd.node import Node
 from rushlight.errors import explain
 from rushlight.tensor import AccumulateGrad, Tensor
 
-HELD = ("array", "node", "_grad", "viewing", "writes")
+SLOTS = ("array", "node", "_grad", "viewing", "writes")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -32,7 +32,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
 def content(t: Tensor) -> tuple[type, dict[str, Any], dict[str, Any]]:
     """Its class, what its slots hold, and its other attributes."""
-    return type(t), {name: getattr(t, name) for name in HELD}, dict(vars(t))
+    return type(t), {name: getattr(t, name) for name in SLOTS}, dict(vars(t))
 
 
 def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]) -> None:

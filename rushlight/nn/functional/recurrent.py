@@ -35,33 +35,34 @@ def lstm_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes
                    first: bool = False) -> tuple:
     """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out (T, N, P) or rows, h, c."""
     projection = [] if w.weight_hr is None else [w.weight_hr]
-    return lstm_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w), *projection], sizes, reverse)[:3]
+    operands = [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w), *projection]
+    return lstm_layer(operands, sizes, reverse)[:3]
 
 
 def gru_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                   first: bool = False) -> tuple:
     """x and h -> out, h."""
     bias = [] if w.bias_hh is None else [w.bias_hh]
-    return gru_layer([of_input(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
+    return gru_layer([input_projection(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
 
 
 def tanh_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                    first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], False, sizes, reverse)
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], False, sizes, reverse)
 
 
 def relu_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                    first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], True, sizes, reverse)
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], True, sizes, reverse)
 
 
 DIRECTIONS: dict[str, Direction] = {"LSTM": lstm_direction, "GRU": gru_direction, "RNN_TANH": tanh_direction,
                                     "RNN_RELU": relu_direction}
 
 
-def of_input(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
+def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
     """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows.
     The product is transposed instead of the input, which would need a copy.
     """
@@ -69,7 +70,7 @@ def of_input(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> 
     return transpose(found, 0, 1) if first else found
 
 
-def both_biases(w: Weights) -> list[Tensor]:
+def summed_bias(w: Weights) -> list[Tensor]:
     """[b_ih + b_hh], or [] without biases: the layer's backward sums one gradient for both."""
     return [] if w.bias_ih is None or w.bias_hh is None else [add(w.bias_ih, w.bias_hh)]
 
@@ -94,7 +95,7 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
                     for each in zip(*last))       # in memory of its own: programs call hidden.detach_()
 
 
-def each_of(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
     """States (layers and directions, N, ...) as those of each."""
     check_dtypes(x, states)
     if states[0].array.shape[0] == 1:
@@ -124,7 +125,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
     check_cell(input, hx, w_ih, w_hh, 4)
-    return lstm_layer(of_a_step(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
+    return lstm_layer(step_operands(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -137,7 +138,7 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     torch.Size([2, 4])
     """
     check_cell(input, (hx,), w_ih, w_hh, 3)
-    return gru_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
+    return gru_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -149,7 +150,7 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     tensor([[0.9640]])
     """
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
+    return rnn_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -161,10 +162,10 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     tensor([[2.]])
     """
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
+    return rnn_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
 
 
-def of_a_step(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
+def step_operands(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
               b_hh: Tensor | None) -> list[Tensor]:
     """What a layer's op takes, for one step."""
     return [linear(x, w_ih, b_ih), *states, w_hh, *([] if b_hh is None else [b_hh])]

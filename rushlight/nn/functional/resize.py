@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.dtypes import float32
 from rushlight.errors import explain, warn
-from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, lying_as
+from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.resize import FILTERS, nearest
 from rushlight.ops.kernels.strided import suggests_last
@@ -213,7 +213,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
     made = reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r))
-    return called(lying_as(input, made), "PixelShuffleBackward0")
+    return called(in_format_of(input, made), "PixelShuffleBackward0")
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -234,7 +234,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return lying_as(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
+    return in_format_of(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
@@ -261,7 +261,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if c % groups:
         raise RuntimeError(explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
-    return lying_as(input, reshape(clone(x) if groups in (1, c) else x, (n, c, *rest)))   # a copy also where nothing moves
+    x = clone(x) if groups in (1, c) else x       # a copy even if no channel moves
+    return in_format_of(input, reshape(x, (n, c, *rest)))
 
 
 @composite(tensor=False)

@@ -203,7 +203,7 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
         step = len(params) // (num_layers * (1 + bidirectional))
         weights = [grouped(params[i:i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])
-        out, last = recurrent.layers(mode, input, recurrent.each_of(input, given), weights, sizes, bidirectional,
+        out, last = recurrent.layers(mode, input, recurrent.per_direction(input, given), weights, sizes, bidirectional,
                                      dropout if train else 0.0, first)
         return (out, *last)
     call.__name__ = call.__qualname__ = name

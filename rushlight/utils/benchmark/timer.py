@@ -13,7 +13,7 @@ from rushlight.errors import explain
 from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 Callback = Callable[[int, float], Any]
-MOST_RUNS = 2**31 - 1                             # of one measurement
+MAX_RUNS = 2**31 - 1                              # in one measurement
 
 
 class Language(Enum):
@@ -76,7 +76,7 @@ class Timer:
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:
             took = self._seconds(number)
-            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MOST_RUNS:
+            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MAX_RUNS:
                 return number
             number *= 10
 

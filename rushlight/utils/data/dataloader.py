@@ -16,7 +16,7 @@ from rushlight.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
-from rushlight.utils.data.fetch import NOTHING, Recipe
+from rushlight.utils.data.fetch import END_OF_DATA, Recipe
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
 from rushlight.utils.data.team import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
@@ -152,7 +152,7 @@ class Alone:
 
     def __next__(self) -> Any:
         batch = self.fetch(next(self.numbers))
-        if batch is NOTHING:
+        if batch is END_OF_DATA:
             self.numbers = iter(())
             raise StopIteration
         return batch

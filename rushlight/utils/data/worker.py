@@ -21,7 +21,7 @@ import numpy as np
 from rushlight.random import default_generator
 from rushlight.threads import set_num_threads
 from rushlight.utils.data.channel import Packed, packed, receive, send
-from rushlight.utils.data.fetch import NOTHING, Recipe
+from rushlight.utils.data.fetch import END_OF_DATA, Recipe
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -182,9 +182,9 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
             except Exception:
                 outbox.waiting.put(packed_error(index, Caught.now(job.id)))
                 continue
-            if batch is NOTHING:
+            if batch is END_OF_DATA:
                 fetch = None                      # tasks sent meanwhile are for nobody
-            outbox.put(index, END if batch is NOTHING else BATCH, None if batch is NOTHING else batch, job.id)
+            outbox.put(index, END if batch is END_OF_DATA else BATCH, None if batch is END_OF_DATA else batch, job.id)
 
 
 def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:

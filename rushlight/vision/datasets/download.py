@@ -7,15 +7,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-BLOCK = 1 << 20
-TIMEOUT = 30.0                                    # seconds without an answer
+BLOCK_BYTES = 1 << 20
+TIMEOUT_SECONDS = 30.0                            # without an answer
 
 
 def md5(path: Path) -> str:
     """The sum of a file's bytes."""
     found = hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(BLOCK_BYTES):
             found.update(block)
     return found.hexdigest()
 
@@ -57,8 +57,8 @@ def fetch(url: str, part: Path) -> None:
     have = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})})
     try:
-        with urlopen(request, timeout=TIMEOUT) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
-            shutil.copyfileobj(answer, file, BLOCK)
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+            shutil.copyfileobj(answer, file, BLOCK_BYTES)
             length = answer.headers.get("Content-Length")
     except HTTPError as error:
         if error.code == 416 and have:            # nothing is missing

@@ -66,13 +66,13 @@ VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
 VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
 VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")
 
-UNDRAWN = {"init_weights": False}                 # what is loaded over: the generator is where torchvision leaves it
+WITHOUT_INIT = {"init_weights": False}            # with trained weights nothing is drawn, as in torchvision
 
-vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=UNDRAWN)
-vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=UNDRAWN)
-vgg13 = model("vgg13", VGG13_Weights, plain, "B", False, trained=UNDRAWN)
-vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True, trained=UNDRAWN)
-vgg16 = model("vgg16", VGG16_Weights, plain, "D", False, trained=UNDRAWN)
-vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True, trained=UNDRAWN)
-vgg19 = model("vgg19", VGG19_Weights, plain, "E", False, trained=UNDRAWN)
-vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True, trained=UNDRAWN)
+vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=WITHOUT_INIT)
+vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=WITHOUT_INIT)
+vgg13 = model("vgg13", VGG13_Weights, plain, "B", False, trained=WITHOUT_INIT)
+vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True, trained=WITHOUT_INIT)
+vgg16 = model("vgg16", VGG16_Weights, plain, "D", False, trained=WITHOUT_INIT)
+vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True, trained=WITHOUT_INIT)
+vgg19 = model("vgg19", VGG19_Weights, plain, "E", False, trained=WITHOUT_INIT)
+vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True, trained=WITHOUT_INIT)

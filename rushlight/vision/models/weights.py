@@ -12,7 +12,7 @@ from rushlight.tensor import Tensor
 from rushlight.vision.images import InterpolationMode
 from rushlight.vision.transforms import functional as F
 
-HOME = "https://download.pytorch.org/models/"
+BASE_URL = "https://download.pytorch.org/models/"
 
 
 class Trained(NamedTuple):
@@ -50,7 +50,7 @@ class WeightsEnum(Enum):
 
     @property
     def url(self) -> str:
-        return HOME + self.value.file
+        return BASE_URL + self.value.file
 
     @property
     def meta(self) -> dict[str, Any]:
