@@ -1,4 +1,4 @@
-"""`autocast`: inside it, each op computes in the precision that suits it."""
+"""`autocast`: inside it, each op computes in a suitable precision."""
 from __future__ import annotations
 
 import warnings
@@ -121,7 +121,7 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """dtype = the lower precision of autocast: bfloat16 unless told.
+    """dtype = the lower precision of autocast: default bfloat16.
 
     >>> rushlight.get_autocast_dtype("cpu")
     torch.bfloat16

@@ -17,7 +17,7 @@ def warn(place: str, name: str, instead: str) -> None:
                   FutureWarning, stacklevel=3)
 
 
-def names_of(place: str, lower: dtype) -> dict[str, Any]:
+def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
     """{name: object} of `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd` for the device `place`
     with the default dtype `lower`.
     """

@@ -11,7 +11,7 @@ from rushlight.distributions.constraints import Constraint
 
 
 class ConstraintRegistry:
-    """transform = registry(constraint): by what the constraint is, or else by what kind it is of.
+    """transform = registry(constraint): by the constraint itself, or else by its class.
 
     >>> d = rushlight.distributions
     >>> d.transform_to(d.constraints.positive)(rushlight.tensor(0.0))

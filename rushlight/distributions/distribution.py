@@ -65,8 +65,9 @@ class Distribution:
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
-        """The same distribution, its arguments expanded to this batch shape. `_instance`: one to fill, whose class has
-        expanded what it knows of already."""
+        """The same distribution, its arguments expanded to this batch shape. `_instance`: an
+        instance to fill, in which the subclass has expanded its own parameters.
+        """
         batch = Size(batch_shape)
         new = type(self).__new__(type(self)) if _instance is None else _instance
         done = dict(new.__dict__)

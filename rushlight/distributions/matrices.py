@@ -234,9 +234,8 @@ class Wishart(OfMatrix, ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
         """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933).
 
-        Like torch's, which takes the definite for the singular: it says so and draws them once again, and what is then
-        singular at most `max_try_correction` times in all.
-        """
+        Like torch's, which takes the definite for the singular: it warns and draws them again, at
+        most `max_try_correction` times. """
         made = self.drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
         if self._batch_shape:                     # the samples of which some matrix is

@@ -138,7 +138,9 @@ class TransformedDistribution(Distribution):
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
     def increasing(self, p: Tensor) -> Tensor:
-        """A probability of base values up to one, as that of own values: 1 - p if the transforms together decrease."""
+        """A cumulative probability of the base distribution as one of this distribution: 1 - p if
+        the transforms together decrease.
+        """
         sign = math.prod([t.sign for t in self.transforms])
         if isinstance(sign, int) and sign == 1:
             return p

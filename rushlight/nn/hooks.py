@@ -164,23 +164,25 @@ class Hooked:
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known.
 
-        What it returns replaces them.
+        Its result replaces the gradients.
         """
         return self._hang("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
-        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and in
-        the result; None stands for those without a gradient.
+        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the
+        positional arguments and in the result; An input or output without a gradient gives None.
         """
         check_one_sort(self._is_full_backward_hook is not False, "")
         self._is_full_backward_hook = True
         return self._hang("_backward_hooks", hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` with what the node that made the output gets and gives: not what goes
-        to the inputs, where the module is of several ops. Prefer `register_full_backward_hook`."""
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the last node only,
+        not those of the module's inputs if the module has several ops. Prefer
+        `register_full_backward_hook`.
+        """
         check_one_sort(self._is_full_backward_hook is not True, "")
         self._is_full_backward_hook = False
         return self._hang("_backward_hooks", hook)

@@ -114,7 +114,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """tensor[d, d, middle] <- 1, else 0: a convolution that passes through as many input channels as it can.
+    """tensor[d, d, middle] <- 1, else 0: a convolution that is the identity on as many channels as
+    possible.
 
     ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output channels.
 
@@ -231,8 +232,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
                   generator: Seed = None) -> Tensor:
     """tensor <- normal numbers that lie in [a, b].
 
-    Where more than 30 % would lie inside, those outside are drawn again; otherwise uniform numbers are kept with a
-    probability that follows the density.
+    If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers
+    are kept with a probability that follows the density.
 
     >>> w = rushlight.nn.init.trunc_normal_(rushlight.empty(1000), std=2.0)
     >>> bool(w.abs().max() <= 2)

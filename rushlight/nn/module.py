@@ -256,7 +256,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name; `strict`: only where there is one."""
+        """Put a module at a dotted name; `strict`: only an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
             raise ValueError("Cannot set the submodule without a target name!")

@@ -67,7 +67,9 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _add_projections(self, bias: bool, made: dict) -> None:
-        """The weights, in torch's order: None where there is one for all three, or three and not one."""
+        """The weights, in torch's order: None for the unused ones: there is one for q, k and v
+        together, or one for each.
+        """
         size, one = self.embed_dim, self._qkv_same_embed_dim
         shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
         if one:

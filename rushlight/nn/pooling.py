@@ -39,8 +39,8 @@ class MaxPool1d(_MaxPoolNd):
 class MaxPool2d(_MaxPoolNd):
     """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
 
-    (C, H, W) is one sample. `stride`: the kernel's size unless told; `return_indices`: (maxima, their places), for
-    `MaxUnpool2d`.
+    (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their
+    indices), for `MaxUnpool2d`.
 
     >>> rushlight.nn.MaxPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[5., 8.]]])

@@ -99,8 +99,9 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
-    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is the causal one (None:
-    look). `enable_nested_tensor`, `mask_check`: as in torch, padding comes out as 0 from evaluation without gradients.
+    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is
+    the causal one (None: look). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
+    padding are 0 in evaluation without gradients.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape

@@ -64,7 +64,7 @@ class Adam(Elementwise):
 class AdamW(Adam):
     """p <- p (1 - lr weight_decay), then Adam's step: the decay shrinks the parameter itself.
 
-    So the decay is not divided by sqrt(v). Arguments as for `Adam`; `weight_decay` is 0.01 unless told.
+    So the decay is not divided by sqrt(v). Arguments as for `Adam`; default `weight_decay`: 0.01.
     I. Loshchilov, F. Hutter, *Decoupled weight decay regularization*, 2019.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)

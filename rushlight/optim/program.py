@@ -2,7 +2,7 @@
 
 A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or
 differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its
-result: the memory of the parameter or of its state where nobody needs the old value any more, else
+result: the memory of the parameter or of its state if the old value is not needed any more, else
 one of few buffers that later calls use again. Numbers are computed apart, once for all parameters
 at the same step. The program takes two thirds of the time of the rule on arrays, which allocates
 every result.
@@ -147,7 +147,8 @@ def tupled(texts: Any) -> str:
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
-    """Where each result goes, and how many buffers that takes. `wanted`: target -> the value that it must have at last.
+    """(place of each result, number of buffers). `wanted`: target -> the value that it must have at
+    last.
 
     A value may go into its target at once if the target's old value is not read later. All ops work element by element,
     so a result may take the place of an operand that ends with it.

@@ -79,9 +79,10 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 class AveragedModel(Module):
     """A copy of a model whose parameters are an average of the model's, taken at each `update_parameters(model)`.
 
-    The mean of all unless told: `avg_fn(average, new, n)` returns the next average, `multi_avg_fn(averages, news, n)`
-    writes it. Buffers are averaged too with `use_buffers`, else copied. P. Izmailov et al., *Averaging weights leads to
-    wider optima and better generalization*, 2018.
+    Default: the mean of all. `avg_fn(average, new, n)` returns the next average,
+    `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`, else
+    copied. P. Izmailov et al., *Averaging weights leads to wider optima and better generalization*,
+    2018.
 
     >>> model = rushlight.nn.Linear(1, 1, bias=False)
     >>> average = rushlight.optim.swa_utils.AveragedModel(model)

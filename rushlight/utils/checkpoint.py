@@ -167,7 +167,9 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Inside it they are so again, and recording is on; afterwards they go on as before."""
+        """A context that restores this state and turns recording on; afterwards they go on as
+        before.
+        """
         on, lowest, cache = self.precision
         now = default_generator.get_state()
         if self.random is not None:
@@ -276,7 +278,9 @@ class Part:
 # -- with one ------------------------------------------------------------------------------------------------------------
 
 class Rerun(Function):
-    """Runs without recording; its backward runs again with it, and goes backward through that."""
+    """Runs without recording; its backward runs the function again and goes backward through the
+    new graph.
+    """
 
     @staticmethod
     def forward(ctx: Any, function: Callable, surroundings: Surroundings, *args: Any) -> Any:

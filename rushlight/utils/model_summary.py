@@ -145,11 +145,12 @@ def summary(model: Module, input_size: Any = None, input_data: Any = None, batch
             row_settings: Iterable[str] | None = None, verbose: int | None = None, **kwargs: Any) -> ModelStatistics:
     """The layers of a model with the shapes of their outputs and their parameters, as a table that is also printed.
 
-    The model runs once, in `mode` 'eval' unless told, on `input_data` (a tensor, or a list or dict of arguments), or on
-    numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with neither it does not run. `kwargs` go to its
-    forward. `col_names`: 'input_size', 'output_size', 'num_params', 'params_percent', 'kernel_size', 'mult_adds',
-    'trainable'; `row_settings`: 'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the table
-    goes; `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
+    The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of
+    arguments), or on numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with
+    neither it does not run. `kwargs` go to its forward. `col_names`: 'input_size', 'output_size',
+    'num_params', 'params_percent', 'kernel_size', 'mult_adds', 'trainable'; `row_settings`:
+    'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the table goes;
+    `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
 
     ValueError for other names, RuntimeError, with the layers that ran, if the model fails.
 

@@ -1,8 +1,7 @@
 """Trees of containers: nested tuples, lists and dicts as one flat list and a description of its form, and back.
 
-Leaves are whatever is no registered container; None is one. Functions that take "tensors or nested containers of them"
-flatten their arguments here, work on the list, and give their results the form again.
-"""
+Leaves are whatever is no registered container; None is one. Functions on nested containers of
+tensors flatten their arguments here, work on the list, and rebuild the containers. """
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
@@ -40,7 +39,7 @@ class MappingKey(NamedTuple):
         return f"[{self.key!r}]"
 
     def get(self, container: Any) -> Any:
-        """What stands under it."""
+        """The value of this key."""
         return container[self.key]
 
 
@@ -89,7 +88,7 @@ KINDS: dict[type, Kind] = {
                       lambda d: map(MappingKey, d)),
     deque: Kind(lambda d: (d, d.maxlen), deque, indices),
 }
-# Tuples with names: Python's, which take their fields one by one, and those of ops, which take them as a tuple.
+# Tuples with names: named tuples: Python's take their fields as arguments, those of ops take one tuple.
 NAMED = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(*leaves), fields)
 RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), fields)
 

@@ -51,7 +51,8 @@ def number(value: Any) -> float:
 
 
 class SummaryWriter:
-    """Writes TensorBoard's event files into a folder, `runs/DATE_HOST` unless told: `tensorboard --logdir runs` shows it.
+    """Writes TensorBoard's event files into a folder, default `runs/DATE_HOST`: `tensorboard
+    --logdir runs` shows it.
 
     Context manager: it is closed at the end. ImportError without the package tensorboard.
 
@@ -106,7 +107,9 @@ class SummaryWriter:
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
                     walltime: float | None = None) -> None:
-        """Several numbers in one chart; each has a folder of its own, which makes it a curve of its own."""
+        """Several numbers in one chart; each has a folder of its own and so becomes a curve of its
+        own.
+        """
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
             self._add([self._value(main_tag, simple_value=number(value))], global_step, walltime, folder)

@@ -48,7 +48,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returns besides: None where it was not asked for.
+    """What `flex_attention` returns besides: None unless requested.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.AuxOutput()
@@ -93,7 +93,7 @@ class BlockMask:
         return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
 
     def sparsity(self) -> float:
-        """The share of scores that lie in blocks that are left out, in percent; parts of blocks count as blocks."""
+        """The percentage of scores in blocks that are left out; parts of blocks count as blocks."""
         return 100 * (1 - self.to_dense().sum().item() * math.prod(self.BLOCK_SIZE) / self.numel())
 
     def to(self, device: Any) -> BlockMask:

@@ -50,7 +50,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
 
 def padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
-    """The padding row counted from the front. AssertionError if there is none such."""
+    """The padding row counted from the front. AssertionError for a row that does not exist."""
     if padding_idx is None:
         return None
     n = weight.array.shape[0]

@@ -85,7 +85,9 @@ def multi_head_attention_forward(
 # -- projections -----------------------------------------------------------------------------------------------------
 
 def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Qkv:
-    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product where they are one tensor."""
+    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product if they are the
+    same tensor.
+    """
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = q.array.shape[-1]

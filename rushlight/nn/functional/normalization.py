@@ -85,7 +85,7 @@ def shape_argument(shape: tuple) -> Any:
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told.
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
 
     `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B. Zhang, R. Sennrich,
     *Root mean square layer normalization*, 2019.
@@ -110,9 +110,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
 
-    In training those of the batch, which also move the running ones by `momentum`; else the running ones. All (C,).
-    ValueError for one value per channel in training, RuntimeError where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch
-    normalization*, 2015.
+    In training the statistics of the batch, which also update the running ones with `momentum`;
+    else the running ones. All (C,). ValueError for one value per channel in training, RuntimeError
+    where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
 
     >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
     >>> rushlight.nn.functional.batch_norm(rushlight.tensor([[1.], [3.]]), mean, var, training=True)
@@ -245,8 +245,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions.
 
-    The mean is over `size` also at the ends, where 0 stands for what is missing. ValueError for fewer than 3 dimensions.
-    A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification with deep convolutional neural networks*, 2012.
+    The mean is over `size` channels also at the ends, with zeros for missing channels. ValueError
+    for fewer than 3 dimensions. A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification
+    with deep convolutional neural networks*, 2012.
 
     >>> from rushlight.nn import functional as F
     >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3

@@ -16,9 +16,10 @@ PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # mode 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """out = elements before, input, elements after: (before, after) of the last dimension, then of the one before it, ...
 
-    `mode`: 'constant' (`value`, 0 unless told), 'reflect' (mirrored at the first and last element), 'replicate' (those
-    repeated), 'circular' (from the other end). Negative amounts cut off. All but 'constant' pad 1 to 3 spatial
-    dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
+    `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
+    'replicate' (those repeated), 'circular' (from the other end). Negative amounts cut off. All but
+    'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts
+    that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])

@@ -114,7 +114,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       swap: bool = False, reduction: str = "mean") -> Tensor:
     """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where it is smaller.
 
-    `pairwise_distance` unless told. ValueError for a margin <= 0 or an unknown reduction.
+    default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
     >>> from rushlight.nn import functional as F
     >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])

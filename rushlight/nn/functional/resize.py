@@ -61,8 +61,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
-    """The factor to compute positions with: torch goes by the sizes, not by a factor such as 1.3 for 2 elements, where there
-    are to be as many elements as there were, or, in mode 'nearest', twice as many."""
+    """The factor to compute positions with: torch uses the sizes, not the factor (such as 1.3 for 2
+    elements), if the output has as many elements as the input or, in mode 'nearest', twice as many.
+    """
     whole = {"nearest": (size, 2 * size), "nearest-exact": (), "bicubic": ()}.get(mode, (size,))
     return out / size if out in whole else factor
 
@@ -81,7 +82,9 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
 
 @lru_cache(maxsize=64)
 def repeated(size: int, out: int, scale: float) -> bool:
-    """Whether the nearest elements are each one as often as the next. To find out takes half of the time of small images."""
+    """Whether 'nearest' repeats each element equally often. To find out takes half of the time of
+    small images.
+    """
     return bool((nearest(size, out, scale)[0] == np.arange(out) // (out // size)).all())
 
 
@@ -139,7 +142,7 @@ def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
 
 
 def whole_numbers(values: list) -> tuple[int, ...]:
-    """The numbers of a size. TypeError for others, fractions among them, which could mean a factor."""
+    """The numbers of a size. TypeError for others; a fraction could be meant as a factor."""
     try:
         return tuple([index(v) for v in values])
     except TypeError:

@@ -20,8 +20,9 @@ MODES = ("sum", "mean", "max")
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
                   sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1 mean,
-    2 max. The last three serve torch's backward; where it needs none of a kind, as for sums, they are 0.
+    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag
+    with mode 0 sum, 1 mean, 2 max. The last three serve torch's backward; values that backward does
+    not need, as for sums, are 0.
 
     >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
     tensor([[1., 1.],

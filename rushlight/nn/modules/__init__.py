@@ -37,7 +37,7 @@ FILES = {
     "normalization": normalization, "padding": padding, "pixelshuffle": shape, "pooling": pooling, "rnn": recurrent,
     "sparse": embedding, "transformer": transformer, "upsampling": shape,
 }
-# what stands in other files there than our files' names say: by what the classes' names contain
+# classes that torch has in another file than we: by what the classes' names contain
 NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
 ELSEWHERE = {
     normalization: NORMS,

@@ -8,7 +8,9 @@ from rushlight.tensor import Tensor
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """Tensors cut into as many parts as there are targets, along `dim`; of a tuple or list, the same parts of each."""
+    """Tensors split along `dim` into one part for each target; of a tuple or list, the same parts
+    of each.
+    """
     if isinstance(inputs, Tensor):
         return inputs.chunk(len(target_gpus), dim)
     if isinstance(inputs, (tuple, list)) and inputs:

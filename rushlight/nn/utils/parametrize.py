@@ -45,9 +45,10 @@ def cached() -> Iterator[None]:
 class ParametrizationList(ModuleList):
     """value = last(...(first(original))): the modules that one tensor goes through, and the tensor, or several.
 
-    `original` is trained on; there are `original0`, `original1`... where the first module takes several. A module's
-    `right_inverse(value)`, if it has one, says what `original` is to be, so that the tensor has a value; what it returns, a
-    tensor or a sequence, the first module's forward takes. `unsafe`: dtype and shape may change.
+    `original` is trained on; there are `original0`, `original1`... where the first module takes
+    several. A module's `right_inverse(value)`, if it has one, returns the `original` that gives
+    this value; what it returns, a tensor or a sequence, the first module's forward takes. `unsafe`:
+    dtype and shape may change.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in m.parametrizations.weight.named_parameters()]
@@ -209,9 +210,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
                              unsafe: bool = False) -> Module:
     """Compute a parameter or buffer by a module from now on; on one that is computed already, after those before.
 
-    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is trained and saved; it gets
-    `parametrization.right_inverse(tensor)` if there is that method. Returns the module. ValueError if shape or dtype
-    change, unless `unsafe`, and for a name that is none.
+    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is
+    trained and saved; `original` becomes `parametrization.right_inverse(tensor)` if that method
+    exists. Returns the module. ValueError if shape or dtype change, unless `unsafe`, and for a name
+    that is none.
 
     >>> class Symmetric(rushlight.nn.Module):
     ...     def forward(self, x):
@@ -238,7 +240,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> None:
-    """Add a module to those that a tensor goes through; if it does not fit, nothing is changed."""
+    """Add a module to the parametrizations of a tensor; if it does not fit, nothing is changed."""
     chain, old = module.parametrizations[name], getattr(module, name)
     if not unsafe:
         words = f"module.{name}.", f"parametrization(module.{name}).", "the "

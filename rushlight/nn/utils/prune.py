@@ -110,7 +110,8 @@ def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """mask = mask_1 * mask_2 * ...: several methods, one after the other, each on what the last one left.
+    """mask = mask_1 * mask_2 * ...: several methods in order, each on the elements that the last
+    one left.
 
     >>> prune = rushlight.nn.utils.prune
     >>> m = prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=2)
@@ -286,7 +287,9 @@ def count(amount: float, size: int) -> int:
 
 
 def slices_of(t: Tensor, dim: int) -> int:
-    """How many slices there are along `dim`. ValueError for a vector, IndexError for a dimension that is none."""
+    """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid
+    dimension.
+    """
     if t.array.ndim < 2:
         raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
                          f"{t.shape} with {t.array.ndim} dims")

@@ -141,8 +141,8 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
 
-    They are leaves that require gradients where the modules' do. RuntimeError for no module, for classes that differ,
-    and for modules some of which are in training.
+    They are leaves, and require gradients if the modules' tensors do. RuntimeError for no module,
+    for classes that differ, and for modules some of which are in training.
 
     >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2, 3) for _ in range(5)])
     >>> params["weight"].shape

@@ -252,7 +252,7 @@ def length(total: int | None, epochs: int | None, steps: int | None) -> int:
 
 
 def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
-    """The stretches of one cycle: where they end, and between which of a group's settings they lead."""
+    """The phases of one cycle: the last step of each, and the names of its first and last settings."""
     def phase(end: float, first: str, last: str, momentum: str, then: str) -> dict[str, Any]:
         return {"end_step": end, "start_lr": first, "end_lr": last, "start_momentum": momentum, "end_momentum": then}
     rise = phase(float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")

@@ -15,7 +15,7 @@ BETWEEN = "  |  "
 
 
 class Colorize(Enum):
-    """Among which times the best is green and those of five times as much red."""
+    """The group in which the best time is green and times five times as long are red."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"

@@ -167,7 +167,7 @@ def ordered_unique(elements: Iterable[Any]) -> list[Any]:
 
 @contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """`with set_torch_threads(1)`: so many threads inside, and those of before after it."""
+    """`with set_torch_threads(1)`: a context with this number of threads."""
     before = get_num_threads()
     set_num_threads(n)
     try:

@@ -57,7 +57,9 @@ class Timer:
             return self._measured(number, [self._seconds(number)])
 
     def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
-        """As many times as `min_run_time` seconds take, each of so many runs that starting the clock does not count."""
+        """Measure for `min_run_time` seconds, with so many runs a time that the clock's overhead
+        does not count.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._runs(min_run_time)
             return self._repeated(number, min_run_time, lambda times: True, None, callback)

@@ -28,9 +28,10 @@ FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 class DataLoader(Suggesting):
     """Batches of a data set; iterate over it once for each epoch.
 
-    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
-    `batch_sampler` of lists; made by `collate_fn(samples)`, `default_collate` unless told. `drop_last` leaves a short
-    last batch away. An `IterableDataset` decides the order itself.
+    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler`
+    of numbers or a `batch_sampler` of lists; made by `collate_fn(samples)`, default
+    `default_collate`. `drop_last` leaves a short last batch away. An `IterableDataset` decides the
+    order itself.
 
     `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are given in order unless
     `in_order=False`. Each has its own random numbers, `get_worker_info()`, and is prepared by `worker_init_fn(id)`. They

@@ -21,7 +21,7 @@ T = TypeVar("T", covariant=True)
 class Dataset(Generic[T]):
     """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
 
-    It may have `__getitems__(numbers)`, which returns a list of samples, where that is cheaper than one by one.
+    It may define `__getitems__(numbers)`, which returns a list of samples, if that is cheaper.
 
     >>> class Squares(rushlight.utils.data.Dataset):
     ...     def __len__(self):

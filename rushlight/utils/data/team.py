@@ -1,4 +1,6 @@
-"""The batches of several workers, in order: tasks go out ahead of need, and nobody is left behind."""
+"""The batches of several workers, in order. Tasks are sent ahead, and all workers are ended at the
+end.
+"""
 from __future__ import annotations
 
 import os
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
-PATIENCE = 5.0                                    # seconds that a worker is given to end by itself
+SHUTDOWN_SECONDS = 5.0                            # a worker that runs longer is stopped
 _ends: WeakSet[Connection] = WeakSet()            # this process's ends of all pipes to workers, for forks to close
 
 
@@ -84,13 +86,13 @@ class Member:
 
 
 def dismiss(members: list[Member], owner: int) -> None:
-    """End all workers: they see their pipes closed; who is busy for longer than PATIENCE is stopped."""
+    """End all workers by closing their pipes. A worker that is busy for longer is stopped."""
     if os.getpid() != owner:                      # a copy, in a forked process
         return
     for member in members:
         member.tasks.close()
         member.results.close()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + SHUTDOWN_SECONDS
     for member in members:
         member.process.join(max(0.0, until - time.monotonic()))
     for stop in ("terminate", "kill"):

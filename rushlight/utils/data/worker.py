@@ -183,7 +183,7 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
                 outbox.waiting.put(packed_error(index, Caught.now(job.id)))
                 continue
             if batch is END_OF_DATA:
-                fetch = None                      # tasks sent meanwhile are for nobody
+                fetch = None                      # tasks sent in the meantime are dropped
             outbox.put(index, END if batch is END_OF_DATA else BATCH, None if batch is END_OF_DATA else batch, job.id)
 
 

@@ -1,4 +1,6 @@
-"""Files from the net: resumed where they broke off, checked against their sum, and in place only when whole."""
+"""Files from the net: resumed after an interruption, checked by their MD5, moved into place when
+complete.
+"""
 from __future__ import annotations
 
 import hashlib

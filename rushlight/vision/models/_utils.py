@@ -1,4 +1,4 @@
-"""What is made of a model: its first layers, with what some of them give."""
+"""What is made of a model: its first layers, with the outputs of some of them."""
 from __future__ import annotations
 
 from collections import OrderedDict

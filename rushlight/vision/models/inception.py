@@ -157,7 +157,7 @@ def start(net: nn.Module, width: float) -> None:
 
 
 def asked(init_weights: bool | None, name: str) -> bool:
-    """Whether first values are drawn, with torchvision's warning where nobody said."""
+    """Whether initial values are drawn, with torchvision's warning for None."""
     if init_weights is None:
         warn(f"The default weight initialization of {name} will be changed in future releases of torchvision. If you wish "
              "to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), please set "

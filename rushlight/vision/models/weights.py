@@ -1,4 +1,6 @@
-"""Trained weights: their files, what prepares images for them, and functions that build a model with or without them."""
+"""Trained weights: their files, their preprocessing, and functions that build a model with or
+without them.
+"""
 from __future__ import annotations
 
 import warnings
@@ -99,7 +101,7 @@ def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, traine
           heads: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
     """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for.
 
-    `trained`: defaults with weights, which are not drawn where torchvision draws none; `heads`: modules that have trained
+    `trained`: defaults if weights are loaded; `heads`: modules that have trained
     weights and draw their first values, and are dropped after that unless `aux_logits`.
     """
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:

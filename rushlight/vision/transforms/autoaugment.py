@@ -52,7 +52,7 @@ SIGNED = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness"
 
 def magnitudes(bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
                ) -> dict[str, list[float] | None]:
-    """The magnitudes of each change, in `bins` steps; None where there is but one."""
+    """The magnitudes of each change, in `bins` steps; None if there is only one."""
     def up_to(most: float) -> list[float]:
         return linspace(0.0, most, bins).tolist()
     posterize = (8 - np.rint(np.arange(bins) / ((bins - 1) / bits))).tolist()
