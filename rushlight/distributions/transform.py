@@ -268,7 +268,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """y = x.reshape(..., *out_shape): values of one shape as those of another.
+    """y = x.reshape(..., *out_shape): reshape the event dimensions.
 
     >>> rushlight.distributions.ReshapeTransform((4,), (2, 2))(rushlight.tensor([1., 2., 3., 4.]))
     tensor([[1., 2.],

@@ -55,7 +55,7 @@ class Row:
 
     @property
     def mult_adds(self) -> int:
-        """Of a leaf: each parameter once for each element of the output that it goes into."""
+        """Of a leaf: each parameter counts once for each element of the output that uses it."""
         if not self.leaf or not self.output_size:
             return 0
         kind, size = type(self.module).__name__, self.output_size

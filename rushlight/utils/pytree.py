@@ -118,7 +118,8 @@ def kind_of(tree: Any) -> Kind | None:
 
 
 class TreeSpec:
-    """The form of a tree: the class of its root, what else is needed to make one, and its children's forms.
+    """The form of a tree: the class of the root, the context to rebuild it, and the specs of its
+    children.
 
     A leaf's `type` is None. `num_leaves`, `num_nodes`, `num_children` count.
     """
@@ -149,7 +150,7 @@ class TreeSpec:
         return KINDS.get(self.type) or (NAMED if hasattr(self.type, "_make") else RESULTS)
 
     def unflatten(self, leaves: Iterable) -> PyTree:
-        """The tree of this form with these leaves. ValueError unless there are as many as it holds."""
+        """The tree of this form with these leaves. ValueError unless the number of leaves fits."""
         found = list(leaves)
         if len(found) != self.num_leaves:
             raise ValueError(explain(f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to "

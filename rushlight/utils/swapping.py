@@ -31,7 +31,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
 
 def content(t: Tensor) -> tuple[type, dict[str, Any], dict[str, Any]]:
-    """Its class, what its slots hold, and its other attributes."""
+    """(class, values of the slots, other attributes) of a tensor."""
     return type(t), {name: getattr(t, name) for name in SLOTS}, dict(vars(t))
 
 

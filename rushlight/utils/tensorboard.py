@@ -219,7 +219,7 @@ class SummaryWriter:
                       tag: str = "default", metadata_header: list[str] | None = None) -> None:
         """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`; `label_img`: (N, C, H, W).
 
-        ValueError where there are not N of them.
+        ValueError unless there are N of them.
         """
         points, step = plain(mat), str(0 if global_step is None else int(number(global_step))).zfill(5)
         folder = os.path.join(step, tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c"))
@@ -361,7 +361,7 @@ def waves(samples: ndarray, rate: int) -> bytes:
 
 
 def table(rows: Any, header: list[str] | None = None) -> bytes:
-    """Rows, or labels, with tabs between what stands in one; below a header if there is one."""
+    """Rows as lines of a TSV file, or labels; below a header if there is one."""
     told = [*([header] if header else []), *rows]
     told = [row if isinstance(row, (list, tuple)) else [row] for row in told]
     cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told)

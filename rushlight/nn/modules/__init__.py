@@ -49,7 +49,7 @@ ELSEWHERE = {
 
 
 class File(ModuleType):
-    """One of torch's files: the names of ours, and all of torch.nn, some of which stand in other files here."""
+    """A file of torch.nn.modules. Names that it does not define are found in torch.nn."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

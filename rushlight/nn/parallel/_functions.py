@@ -20,7 +20,7 @@ class ReduceAddCoalesced(Broadcast):
 
 
 class Gather(Broadcast):
-    """What several GPUs have, one after the other."""
+    """Gather the tensors of several GPUs."""
 
 
 class Scatter(Broadcast):

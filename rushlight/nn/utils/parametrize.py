@@ -43,7 +43,8 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """value = last(...(first(original))): the modules that one tensor goes through, and the tensor, or several.
+    """value = last(...(first(original))): the modules that compute one tensor, and the original
+    tensor, or several.
 
     `original` is trained on; there are `original0`, `original1`... where the first module takes
     several. A module's `right_inverse(value)`, if it has one, returns the `original` that gives
@@ -208,7 +209,8 @@ def reclass(module: Module) -> None:
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
                              unsafe: bool = False) -> Module:
-    """Compute a parameter or buffer by a module from now on; on one that is computed already, after those before.
+    """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations
+    gets one more.
 
     The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is
     trained and saved; `original` becomes `parametrization.right_inverse(tensor)` if that method
@@ -314,7 +316,8 @@ def type_before_parametrizations(module: Module) -> type:
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
                                          tensor_name: str | None = None) -> Module:
-    """to_module's weight = from_module's: its parametrizations and their values, of one tensor, or all. Returns to_module.
+    """to_module's weight = from_module's: parametrizations and their values, for one tensor or all.
+    Returns to_module.
 
     >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3)), rushlight.nn.Linear(2, 3)
     >>> to = rushlight.nn.utils.parametrize.transfer_parametrizations_and_params(m, to)

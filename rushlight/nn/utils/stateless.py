@@ -122,7 +122,7 @@ def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
 
 
 def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The state, with every other name of the tensors that it replaces."""
+    """The state, extended by the other names of shared tensors."""
     names: dict[int, list[str]] = {}
     for full, (kept, key) in homes.items():
         if kept.get(key) is not None:

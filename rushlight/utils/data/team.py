@@ -176,7 +176,7 @@ class WorkerIterator:
             self.given += 1
 
     def _answer(self) -> int | None:
-        """Wait for an answer and keep it; its number, or None if there is nothing to give."""
+        """Wait for an answer and keep it. Return its task, or None for an old answer or a worker's end."""
         index, kind, content = self._message()
         member = self.waiting.get(index)
         if member is None:                        # of an earlier round

@@ -53,7 +53,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class LongKey(str):
-    """The message of a KeyError, which would show its repr, all in one line."""
+    """The message of a KeyError. A plain string would be shown as its repr, in one line."""
 
     def __repr__(self) -> str:
         return str(self)

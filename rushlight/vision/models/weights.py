@@ -70,7 +70,7 @@ class WeightsEnum(Enum):
 
     @classmethod
     def verify(cls, obj: Any) -> WeightsEnum | None:
-        """The member that is meant: one of the class's own, its name, or None."""
+        """The member for `obj`, which is a member, a name, or None."""
         if isinstance(obj, str):
             return cls[obj.rpartition(".")[2]]
         if obj is not None and not isinstance(obj, cls):

@@ -46,7 +46,9 @@ class Compose:
 
 
 class Transform(nn.Module):
-    """The base: `forward(img)`, and a repr with the settings in `shows`. A module, so that nn.Sequential takes it."""
+    """The base: `forward(img)`, and a repr with the settings in `shows`. Transforms are modules, so
+    that nn.Sequential can contain them.
+    """
 
     shows: Sequence[str] = ()
 
