@@ -1,4 +1,4 @@
-"""torch._dynamo, as far as programs call it: `torch.compiler`, and marks that mean nothing here."""
+"""torch._dynamo: the names that programs use. Marks and settings have no effect."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -14,27 +14,27 @@ from rushlight.parts import importable
 
 
 class Config(SimpleNamespace):
-    """Settings of torch's compiler: they may be read and set, and change nothing."""
+    """Settings of torch's compiler. Programs may read and set them, without effect."""
 
     @contextmanager
     def patch(self, *args: Any, **kwargs: Any) -> Iterator[None]:
-        """A context, or a decorator of functions, in which nothing is different."""
+        """A context manager, or a decorator of functions, without effect."""
         yield
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
-    """`explain(f)(*args)`: what becomes of f with these arguments; or, as torch once had it, `explain(f, *args)`."""
+    """`explain(f)(*args)`: a report of how f is compiled for these arguments; `explain(f, *args)` is torch's older form."""
     if args or kwargs:
         return explanation(f, *args, **kwargs)
     return lambda *args, **kwargs: explanation(f, *args, **kwargs)
 
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
-    """Nothing: each shape has its program."""
+    """No effect: each shape has its own program."""
 
 
 def graph_break(msg: str = "") -> None:
-    """Nothing: what has to stay Python is found without it."""
+    """No effect: the compiler finds the parts that must stay Python."""
 
 
 forbid_in_graph = disallow_in_graph = allow_in_graph
@@ -42,7 +42,7 @@ mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
 config = Config(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, capture_scalar_outputs=False,
                 optimize_ddp=True, automatic_dynamic_shapes=True, error_on_recompile=False)
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
-_trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)   # vmap indexes with tensors as it is
+_trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)   # vmap handles indexing by tensors
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
 importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc")

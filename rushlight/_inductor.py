@@ -1,4 +1,4 @@
-"""torch._inductor, as far as programs set it: its settings, which may be read and set, and change nothing."""
+"""torch._inductor: settings that programs may read and set, without effect."""
 from contextlib import nullcontext
 from types import SimpleNamespace
 

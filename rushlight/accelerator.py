@@ -1,16 +1,8 @@
 """torch.accelerator: there is none."""
-from __future__ import annotations
+from rushlight.cuda import device_count, is_available
 
-
-def is_available() -> bool:
-    """False: there is only the CPU."""
-    return False
+__all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def current_accelerator(check_available: bool = False) -> None:
     """None: there is only the CPU."""
-
-
-def device_count() -> int:
-    """0: there is only the CPU."""
-    return 0

@@ -1,4 +1,4 @@
-"""torch.mps as a program on another machine sees it: nothing is available."""
+"""torch.mps without such a device: nothing is available."""
 from rushlight.cuda import absent, device_count, empty_cache, is_available, manual_seed, synchronize
 
 current_allocated_memory, driver_allocated_memory, recommended_max_memory, get_rng_state, set_rng_state = (

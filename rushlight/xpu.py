@@ -1,4 +1,4 @@
-"""torch.xpu as a program without such a device sees it: nothing is available."""
+"""torch.xpu without such a device: nothing is available."""
 from rushlight.cuda import (
     absent,
     device_count,

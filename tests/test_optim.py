@@ -16,7 +16,7 @@ import rushlight
 from rushlight import optim
 from rushlight.autograd.grad_mode import Watcher, current, mode
 from rushlight.ops.worlds import ARRAYS, rebind
-from rushlight.optim.program import BLOCK, names_of, program, run
+from rushlight.optim.program import BLOCK_ELEMENTS, names_of, program, run
 
 
 class Recorder(Watcher):
@@ -246,7 +246,7 @@ def test_any_size_and_layout(kind, rows, columns, order):
 
 
 def test_blocks_end_where_they_should():
-    for n in (BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5):
+    for n in (BLOCK_ELEMENTS - 1, BLOCK_ELEMENTS, BLOCK_ELEMENTS + 1, 2 * BLOCK_ELEMENTS + 5):
         p = rushlight.ones(n, requires_grad=True)
         p.grad = rushlight.ones(n)
         optim.SGD([p], lr=0.5, momentum=0.9).step()

@@ -64,7 +64,7 @@ def test_a_loop_gives_the_same_bits(at_once, monkeypatch, name, settings, dtype)
 
 def test_a_large_parameter_is_cut_into_parts(at_once, monkeypatch):
     monkeypatch.setattr("rushlight.compile.parallel.cores", lambda: 3)
-    shapes = [(loops.MUCH + 5,)]
+    shapes = [(loops.PARALLEL_FROM_ELEMENTS + 5,)]
     by_loop = trained("Adam", {}, shapes, steps=2)
     monkeypatch.setattr(loops, "loop_of", UNPAID)
     elementwise.prepared.cache_clear()

@@ -1,4 +1,4 @@
-"""`autocast`: inside it, each op computes in the precision that suits it."""
+"""`autocast`: inside it, each op computes in a suitable precision."""
 from __future__ import annotations
 
 import warnings
@@ -13,7 +13,7 @@ from rushlight.errors import explain
 
 Setting = tuple[bool, dtype, bool]                # whether it is on, the lower precision, whether casts may be kept
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
-OTHERS = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # devices of torch, not here
+OTHER_DEVICES = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # torch's other devices
 
 
 def put(setting: Setting) -> tuple[Token, Token]:
@@ -84,8 +84,8 @@ class autocast:
 
 
 def check_device(name: str) -> None:
-    if name != "cpu" and name not in OTHERS:
-        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHERS)} device type at start of device string: "
+    if name != "cpu" and name not in OTHER_DEVICES:
+        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: "
                                    f"{name}", "the one device of rushlight is 'cpu'"))
 
 
@@ -100,7 +100,8 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """True inside `autocast` of this device; torch asks about 'cuda' unless told, which is not here.
+    """True inside `autocast` of this device; torch's default is 'cuda', which is not available
+    here.
 
     >>> with rushlight.autocast("cpu"):
     ...     rushlight.is_autocast_enabled("cpu")
@@ -120,7 +121,7 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """dtype = the lower precision of autocast: bfloat16 unless told.
+    """dtype = the lower precision of autocast: default bfloat16.
 
     >>> rushlight.get_autocast_dtype("cpu")
     torch.bfloat16

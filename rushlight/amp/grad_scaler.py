@@ -1,4 +1,6 @@
-"""`GradScaler`: losses are scaled up, so that the gradients of low precision do not vanish, and those scaled down."""
+"""`GradScaler`: scale a loss up so that gradients of low precision do not vanish, then scale the
+gradients down.
+"""
 from __future__ import annotations
 
 import warnings
@@ -16,7 +18,8 @@ READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
 
 class GradScaler:
-    """Steps are skipped where a gradient is inf or nan; the scale then falls, and grows after a while without.
+    """Scale losses; skip a step and lower the scale if a gradient is inf or nan; raise the scale
+    later.
 
         scaler.scale(loss).backward()
         scaler.step(optimizer)                    # unscales, unless scaler.unscale_(optimizer) has
@@ -24,7 +27,8 @@ class GradScaler:
 
     scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval steps without.
 
-    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda', which is not here, it warns and is disabled.
+    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' it warns and is disabled,
+    since there is no GPU.
 
     >>> scaler = rushlight.amp.GradScaler("cpu", init_scale=8.0)
     >>> scaler.scale(rushlight.tensor(2.0))
@@ -46,17 +50,17 @@ class GradScaler:
             self._init_scale, self._growth_factor, self._backoff_factor = init_scale, growth_factor, backoff_factor
             self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
             self._scale: Tensor | None = None     # made by the first scale()
-            self._optimizers: dict[int, tuple[str, bool]] = {}       # how far each is, and whether it met inf or nan
+            self._optimizers: dict[int, tuple[str, bool]] = {}       # id(optimizer) -> (stage, whether inf or nan was found)
 
     def scale(self, outputs: Any) -> Any:
         """The tensor, or the tensors of an iterable, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._made().to(outputs.dtype)  # type: ignore[operator, attr-defined]
+            return outputs * self._made().to(outputs.dtype)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
-            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError(explain("outputs must be a Tensor or an iterable of Tensors"))
 
     def _made(self) -> Tensor:
@@ -114,7 +118,7 @@ class GradScaler:
             return
         self._check_scale("update")
         if new_scale is not None:
-            self._made().fill_(float(new_scale))  # type: ignore[attr-defined]  # in place: compiled steps know the tensor
+            self._made().fill_(float(new_scale))  # in place: compiled steps know the tensor
         elif not self._optimizers:
             raise AssertionError("No inf checks were recorded prior to update.")
         else:
@@ -131,7 +135,7 @@ class GradScaler:
                 steps[...] = 0
                 grown = np.float32(scale * self._growth_factor)
                 scale = grown if np.isfinite(grown) else scale
-        self._made().fill_(float(scale))          # type: ignore[attr-defined]
+        self._made().fill_(float(scale))
 
     def _check_scale(self, name: str) -> None:
         if self._scale is None:

@@ -1,4 +1,6 @@
-"""Older names: those of `torch.cuda.amp` and `torch.cpu.amp`, which warn, and a device's in the names of settings."""
+"""Older names: `torch.cuda.amp` and `torch.cpu.amp`, which warn, and settings with a device in
+their name.
+"""
 from __future__ import annotations
 
 import warnings
@@ -10,13 +12,15 @@ from rushlight.dtypes import dtype
 
 
 def warn(place: str, name: str, instead: str) -> None:
-    """torch's warning, shown at the line that called what calls this."""
+    """torch's warning, shown at the line of the caller's caller."""
     warnings.warn(f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}({instead})` instead.",
                   FutureWarning, stacklevel=3)
 
 
-def names_of(place: str, lower: dtype) -> dict[str, Any]:
-    """`autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of the device `place`, whose lower precision is `lower`."""
+def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
+    """{name: object} of `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd` for the device `place`
+    with the default dtype `lower`.
+    """
 
     class autocast(autocast_mode.autocast):
         __doc__ = f"`torch.autocast('{place}')` by its old name."
@@ -86,7 +90,7 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """Nothing to clear: weights are converted anew each time.
+    """No effect: there is no cache, weights are converted each time.
 
     >>> rushlight.clear_autocast_cache()
     """

@@ -1,4 +1,4 @@
-"""torch.cpu: the one device that is here, with the functions that programs for any device call."""
+"""torch.cpu: the functions that programs for any device call. Ops run at once, so nothing waits."""
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ __all__ = ["Event", "Stream", "StreamContext", "amp", "current_device", "current
 
 
 class Stream:
-    """Ops run when they are called: there is one stream, and nothing waits in it."""
+    """The only stream. Ops run when they are called, so nothing waits in it."""
 
     def __init__(self, priority: int = -1):
         pass
@@ -27,7 +27,7 @@ class Stream:
 
 
 class Event:
-    """A moment that has passed as soon as it is recorded."""
+    """An event, complete as soon as it is recorded."""
 
     def query(self) -> bool:
         """True."""

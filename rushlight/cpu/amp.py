@@ -1,13 +1,13 @@
-"""Mixed precision by its old names: `torch.amp` for 'cpu'."""
+"""Old names of mixed precision: `torch.amp` for 'cpu'."""
 from __future__ import annotations
 
 import sys
 
-from rushlight.amp.older import names_of
+from rushlight.amp.older import legacy_names
 from rushlight.dtypes import bfloat16
 from rushlight.parts import importable
 
-_names = names_of("cpu", bfloat16)
+_names = legacy_names("cpu", bfloat16)
 autocast, GradScaler = _names["autocast"], _names["GradScaler"]
 autocast_mode = grad_scaler = sys.modules[__name__]                  # torch's files
 importable(__name__, "autocast_mode", "grad_scaler")

@@ -1,4 +1,4 @@
-"""torch.cuda as a program without a GPU sees it: nothing is available, and seeding nothing does nothing."""
+"""torch.cuda without a GPU: queries return that nothing is available, the rest raises torch's error."""
 from __future__ import annotations
 
 from typing import Any
@@ -41,7 +41,7 @@ def memory_stats(device: Any = None) -> dict[str, Any]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A line that says so: there is only the CPU."""
+    """A line with the reason: there is only the CPU."""
     return "no memory of a GPU: there is only the CPU"
 
 
@@ -75,17 +75,17 @@ memory_stats_as_nested_dict = memory_stats
 
 
 def get_sync_debug_mode() -> int:
-    """0: nothing waits."""
+    """0: nothing is asynchronous."""
     return 0
 
 
 def set_sync_debug_mode(debug_mode: Any) -> None:
-    """Accepted: nothing waits."""
+    """No effect: nothing is asynchronous."""
 
 
 def set_device(device: Any) -> None:
     """RuntimeError: there is only the CPU."""
-    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu'; torch.cuda.is_available() tells"))
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu', or check is_available() first"))
 
 
 def is_initialized() -> bool:
@@ -93,7 +93,7 @@ def is_initialized() -> bool:
     return False
 
 
-_initialized = False                              # reversible networks look at it
+_initialized = False                              # libraries of reversible networks read it
 
 
 def is_bf16_supported() -> bool:
@@ -105,28 +105,25 @@ is_tf32_supported = is_current_stream_capturing = is_bf16_supported
 
 
 def absent_type(name: str) -> Any:
-    """torch.cuda.FloatTensor and its kin: TypeError, as torch's own without a GPU."""
+    """torch.cuda.FloatTensor and the like: they raise TypeError, as in torch without a GPU."""
     def make(*args: Any, **kwargs: Any) -> Any:
         """TypeError: there is only the CPU."""
         raise TypeError(explain(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.",
-                                f"torch.{name}, or ask torch.cuda.is_available() before"))
+                                f"use torch.{name}, or check torch.cuda.is_available() first"))
     make.__name__ = make.__qualname__ = name
     return make
 
 
 def absent(name: str, place: str = "cuda") -> Any:
-    """A function or class that needs another device: AssertionError, as torch's own without one."""
+    """A function of another device: it raises AssertionError, as in torch without that device."""
     def need(*args: Any, **kwargs: Any) -> Any:
         """AssertionError: there is only the CPU."""
         raise AssertionError(explain(f"Torch not compiled with {place.upper()} enabled",
-                                     f"ask torch.{place}.is_available() before {name}"))
+                                     f"check torch.{place}.is_available() before {name}"))
     need.__name__ = need.__qualname__ = name
     return need
 
 
-current_device, get_device_name, get_device_capability, get_device_properties, stream, current_stream = map(
-    absent, ("current_device", "get_device_name", "get_device_capability", "get_device_properties", "stream",
-             "current_stream"))
 Event, Stream, StreamContext, CUDAGraph = (                        # classes, for annotations and isinstance
     type(name, (), {"__init__": absent(name), "__doc__": f"""AssertionError: there is only the CPU.
 
@@ -136,13 +133,12 @@ Event, Stream, StreamContext, CUDAGraph = (                        # classes, fo
     ...     print(rushlight.cuda.is_available())
     False
     """}) for name in ("Event", "Stream", "StreamContext", "CUDAGraph"))
-device, get_rng_state, set_rng_state, mem_get_info, default_stream, init, ipc_collect, graph = map(
-    absent, ("device", "get_rng_state", "set_rng_state", "mem_get_info", "default_stream", "init", "ipc_collect", "graph"))
-utilization, memory_usage, power_draw, temperature, initial_seed, memory_snapshot, list_gpu_processes, set_stream = map(
-    absent, ("utilization", "memory_usage", "power_draw", "temperature", "initial_seed", "memory_snapshot",
-             "list_gpu_processes", "set_stream"))
-cudart, make_graphed_callables, device_of, set_per_process_memory_fraction, can_device_access_peer = map(
-    absent, ("cudart", "make_graphed_callables", "device_of", "set_per_process_memory_fraction", "can_device_access_peer"))
+for _name in ("can_device_access_peer", "cudart", "current_device", "current_stream", "default_stream", "device",
+              "device_of", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "graph",
+              "init", "initial_seed", "ipc_collect", "list_gpu_processes", "make_graphed_callables", "mem_get_info",
+              "memory_snapshot", "memory_usage", "power_draw", "set_per_process_memory_fraction", "set_rng_state",
+              "set_stream", "stream", "temperature", "utilization"):
+    globals()[_name] = absent(_name)
 for _name in ("FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
               "BFloat16Tensor", "ShortTensor", "CharTensor"):
     globals()[_name] = absent_type(_name)

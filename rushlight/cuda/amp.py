@@ -1,13 +1,13 @@
-"""Mixed precision by its old names: `torch.amp` for 'cuda', which is not here, so that nothing changes."""
+"""Old names of mixed precision: `torch.amp` for 'cuda'. Without a GPU they have no effect."""
 from __future__ import annotations
 
 import sys
 
-from rushlight.amp.older import names_of
+from rushlight.amp.older import legacy_names
 from rushlight.dtypes import float16
 from rushlight.parts import importable
 
-globals().update(names_of("cuda", float16))
+globals().update(legacy_names("cuda", float16))
 autocast_mode = grad_scaler = common = sys.modules[__name__]         # torch's files
 importable(__name__, "autocast_mode", "common", "grad_scaler")
 

@@ -1,4 +1,4 @@
-"""torch.cuda.nvtx: marks for a profiler of GPUs, which is not here: RuntimeError, as torch's own without one."""
+"""torch.cuda.nvtx: marks for a GPU profiler. They raise RuntimeError, as in torch without a GPU."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,22 +9,22 @@ from rushlight.errors import explain
 
 
 def mark(msg: str, *args: Any, **kwargs: Any) -> Any:
-    """RuntimeError: there is no profiler of GPUs."""
+    """RuntimeError: there is no GPU profiler."""
     raise RuntimeError(explain("NVTX functions not installed. Are you sure you have a CUDA build?",
-                               "torch.profiler.record_function marks a part for the profiler that is here"))
+                               "use torch.profiler.record_function, which marks a part of a program for torch.profiler"))
 
 
 range_push = range_start = mark
 
 
 def range_pop() -> int:
-    """RuntimeError: there is no profiler of GPUs."""
+    """RuntimeError: there is no GPU profiler."""
     return mark("")
 
 
 @contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """RuntimeError: there is no profiler of GPUs."""
+    """RuntimeError: there is no GPU profiler."""
     mark(msg)
     yield
 

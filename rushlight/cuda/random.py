@@ -1,4 +1,4 @@
-"""torch.cuda.random: seeding GPUs, of which there is none."""
+"""torch.cuda.random: seeding GPUs; there are none."""
 from __future__ import annotations
 
 from typing import Any

@@ -11,7 +11,7 @@ from rushlight.distributions.constraints import Constraint
 
 
 class ConstraintRegistry:
-    """transform = registry(constraint): by what the constraint is, or else by what kind it is of.
+    """transform = registry(constraint): by the constraint itself, or else by its class.
 
     >>> d = rushlight.distributions
     >>> d.transform_to(d.constraints.positive)(rushlight.tensor(0.0))
@@ -41,7 +41,7 @@ class ConstraintRegistry:
 
 
 def key(constraint: Any) -> Any:
-    """A class itself, also of a set; of those without a class of their own what their name tells: Real of Real()."""
+    """The key of a constraint: its class; for instances of Constraint itself, the name ("Real")."""
     if isinstance(constraint, type):
         return constraint
     return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)

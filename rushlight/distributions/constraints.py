@@ -15,7 +15,7 @@ class Constraint:
     tensor([False,  True])
     """
 
-    event_dim = 0                                 # a class may have its own, and an __init__ that does not call this one
+    event_dim = 0                                 # a class may have its own __init__ that does not call this one
     is_discrete = False
     name = ""
 
@@ -24,16 +24,16 @@ class Constraint:
         given = {"name": name or None, "check": check, "event_dim": event_dim, "is_discrete": is_discrete}
         self.__dict__.update({key: value for key, value in given.items() if value is not None})
 
-    def check(self, value: Tensor) -> Tensor:  # type: ignore[no-redef]
+    def check(self, value: Tensor) -> Tensor:
         raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
 
     def __repr__(self) -> str:
         name = self.name or type(self).__name__.removeprefix("_") + "()"
-        return name.format_map(self.__dict__)     # bounds that are tensors are read where somebody looks
+        return name.format_map(self.__dict__)     # tensors as bounds are read only when shown
 
 
 class Dependent(Constraint):
-    """A set that depends on other arguments: nothing is checked."""
+    """A constraint that depends on other arguments: nothing is checked."""
 
 
 def is_dependent(constraint: Any) -> bool:
@@ -70,21 +70,21 @@ class dependent_property(property, Dependent):
 
 
 class From(Constraint):
-    """What lies above a bound."""
+    """Numbers above a bound."""
 
     def __init__(self, lower_bound: Any):
         self.lower_bound = lower_bound
 
 
 class UpTo(Constraint):
-    """What lies below a bound."""
+    """Numbers below a bound."""
 
     def __init__(self, upper_bound: Any):
         self.upper_bound = upper_bound
 
 
 class Between(Constraint):
-    """What lies between two bounds."""
+    """Numbers between two bounds."""
 
     def __init__(self, lower_bound: Any, upper_bound: Any):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -177,7 +177,7 @@ class integer_interval(Between):
 
     def check(self, value: Tensor) -> Tensor:
         inside = (self.lower_bound <= value) & (value <= self.upper_bound)
-        return whole(value) & inside if value.is_floating_point() else inside  # type: ignore[attr-defined]
+        return whole(value) & inside if value.is_floating_point() else inside
 
 
 class multinomial(UpTo):
@@ -210,7 +210,7 @@ class independent(Constraint):
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
         n = self.reinterpreted_batch_ndims
-        return found.reshape(*found.shape[:found.ndim - n], -1).all(-1) if n else found  # type: ignore[attr-defined]
+        return found.reshape(*found.shape[:found.ndim - n], -1).all(-1) if n else found
 
 
 class cat(Constraint):
@@ -248,7 +248,7 @@ class stack(Constraint):
 
 
 def whole(x: Tensor) -> Tensor:
-    return x % 1 == 0  # type: ignore[operator, return-value]
+    return x % 1 == 0
 
 
 def is_square(x: Tensor) -> Tensor:
@@ -262,16 +262,16 @@ def is_symmetric(x: Tensor) -> Tensor:
 
 
 def is_lower(x: Tensor) -> Tensor:
-    return (x.tril() == x).all(-1).all(-1)  # type: ignore[attr-defined]
+    return (x.tril() == x).all(-1).all(-1)
 
 
 def has_positive_diagonal(x: Tensor) -> Tensor:
-    return (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)  # type: ignore[attr-defined]
+    return (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 def has_unit_rows(x: Tensor) -> Tensor:
     tolerance = rushlight.finfo(x.dtype).eps * x.shape[-1] * 10
-    return ((x.norm(dim=-1) - 1).abs() < tolerance).all(-1)  # type: ignore[attr-defined]
+    return ((x.norm(dim=-1) - 1).abs() < tolerance).all(-1)
 
 
 def is_definite(x: Tensor) -> Tensor:

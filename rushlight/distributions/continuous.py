@@ -59,12 +59,12 @@ class Normal(LocationScale, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale.pow(2)  # type: ignore[attr-defined]
+        return self.scale.pow(2)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
-            return rushlight.normal(self.loc.expand(shape), self.scale.expand(shape))  # type: ignore[attr-defined]
+            return rushlight.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + normal(self._extended_shape(sample_shape), self.loc) * self.scale
@@ -127,7 +127,7 @@ class Uniform(Distribution):
     (tensor(0.5000), tensor(1.), tensor(0.3333))
     """
 
-    arg_constraints = property(lambda self: {  # type: ignore[assignment]
+    arg_constraints = property(lambda self: {
         "low": less_than(self.high), "high": greater_than(self.low)}, doc="low < high.")
     has_rsample = True
 
@@ -183,19 +183,19 @@ class Exponential(ExponentialFamily):
 
     @property
     def mean(self) -> Tensor:
-        return self.rate.reciprocal()  # type: ignore[attr-defined]
+        return self.rate.reciprocal()
 
     stddev = mean
 
     @property
     def variance(self) -> Tensor:
-        return self.rate.pow(-2)  # type: ignore[attr-defined]
+        return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return rushlight.empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.rate.log() - self.rate * self.checked(value)  # type: ignore[attr-defined]
+        return self.rate.log() - self.rate * self.checked(value)
 
     def cdf(self, value: Tensor) -> Tensor:
         return 1 - rushlight.exp(-self.rate * self.checked(value))

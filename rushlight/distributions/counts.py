@@ -193,7 +193,7 @@ class Multinomial(OfCategorical):
         drawn = drawn.permute(*range(1, drawn.dim()), 0)
         counts = rushlight.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype)
         counts = counts.scatter_add(-1, drawn, rushlight.ones_like(drawn))
-        return counts.type_as(self.probs)  # type: ignore[attr-defined]
+        return counts.type_as(self.probs)
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, k = broadcast_all(self.logits, self.checked(value))
@@ -203,6 +203,6 @@ class Multinomial(OfCategorical):
     def entropy(self) -> Tensor:
         n = rushlight.tensor(float(self.total_count), dtype=self.probs.dtype)
         one = Binomial(self.total_count, self.probs)
-        k: Any = one.enumerate_support(False)[1:]  # type: ignore[index]
+        k: Any = one.enumerate_support(False)[1:]
         weighted = rushlight.exp(one.log_prob(k)) * rushlight.lgamma(k + 1)
         return n * self._categorical.entropy() - rushlight.lgamma(n + 1) + weighted.sum((0, -1))

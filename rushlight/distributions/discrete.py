@@ -5,7 +5,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
-from rushlight.distributions.distribution import ROW_OF_OUTCOMES, Distribution, ExponentialFamily, OfOutcomes, one_of
+from rushlight.distributions.distribution import OUTCOME_CONSTRAINTS, Distribution, ExponentialFamily, OfOutcomes, one_of
 from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
@@ -55,21 +55,22 @@ class Categorical(OfOutcomes):
     tensor([0.2500, 0.7500])
     """
 
-    arg_constraints = ROW_OF_OUTCOMES
+    arg_constraints = OUTCOME_CONSTRAINTS
     has_enumerate_support = True
     binary = False
 
     def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None):
         one_of(probs, logits)
-        name, given = ("probs", probs) if probs is not None else ("logits", logits)
-        if given.dim() < 1:  # type: ignore[union-attr]
+        given: Any = logits if probs is None else probs
+        if given.dim() < 1:
+            name = "logits" if probs is None else "probs"
             raise ValueError(explain(f"`{name}` parameter must be at least one-dimensional."))
         if probs is not None:
-            self.probs = probs / probs.sum(-1, keepdim=True)  # type: ignore[attr-defined]
+            self.probs = probs / probs.sum(-1, keepdim=True)
         else:
-            self.logits = logits - logits.logsumexp(-1, keepdim=True)  # type: ignore[union-attr, operator]
-        self._num_events = given.shape[-1]  # type: ignore[union-attr]
-        super().__init__(given.shape[:-1], (), validate_args)  # type: ignore[union-attr]
+            self.logits = given - given.logsumexp(-1, keepdim=True)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], (), validate_args)
 
     @dependent_property(is_discrete=True)
     def support(self) -> Constraint:
@@ -106,7 +107,7 @@ class Categorical(OfOutcomes):
 class OfCategorical(Distribution):
     """What is made of a `Categorical`, whose outcomes are the numbers of a value."""
 
-    arg_constraints = ROW_OF_OUTCOMES
+    arg_constraints = OUTCOME_CONSTRAINTS
 
     def __init__(self, categorical: Categorical, validate_args: bool | None = None):
         self._categorical = categorical

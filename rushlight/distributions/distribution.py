@@ -46,7 +46,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not is_dependent(constraint):   # what is derived is right if its source is
+                if name in self.__dict__ and not is_dependent(constraint):   # derived ones are valid, too
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
@@ -59,14 +59,15 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments and values, unless told."""
+        """The default of `validate_args`: whether distributions check their arguments and values."""
         if value not in (True, False):
             raise ValueError("set_default_validate_args takes True or False")
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
-        """The same distribution, its arguments expanded to this batch shape. `_instance`: one to fill, whose class has
-        expanded what it knows of already."""
+        """The same distribution, its arguments expanded to this batch shape. `_instance`: an
+        instance to fill, in which the subclass has expanded its own parameters.
+        """
         batch = Size(batch_shape)
         new = type(self).__new__(type(self)) if _instance is None else _instance
         done = dict(new.__dict__)
@@ -75,23 +76,25 @@ class Distribution:
         new.__dict__.update(done, _batch_shape=batch)
         return new
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         """torch's private method by which a class's `expand` begins: the instance to fill, or a new one.
 
         NotImplementedError for a class made of `cls` with another `__init__`: it has to expand itself."""
-        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+        if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(explain(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
                 "custom .expand() method."))
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand_into(self, new: Any, batch: Size) -> None:
-        """Put the expanded arguments in their places; a distribution made of others expands those."""
+        """Put the expanded arguments in their places; a distribution that contains others expands
+        those, too.
+        """
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
                 n = value.ndim - constraint.event_dim
-                setattr(new, name, value.expand((*batch, *value.shape[n:])))  # type: ignore[attr-defined]
+                setattr(new, name, value.expand((*batch, *value.shape[n:])))
 
     @property
     def batch_shape(self) -> Size:
@@ -121,7 +124,7 @@ class Distribution:
     @property
     def stddev(self) -> Tensor:
         """The root of the variance."""
-        return self.variance.sqrt()  # type: ignore[attr-defined]
+        return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Random values of shape sample_shape + batch_shape + event_shape; no gradient goes through them."""
@@ -129,7 +132,7 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values made of the parameters, so that gradients go through them."""
+        """Random values computed from the parameters, so that gradients flow to the parameters."""
         raise NotImplementedError(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
 
     def sample_n(self, n: int) -> Tensor:
@@ -149,7 +152,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The value up to which this probability lies."""
+        """The value x with P(X <= x) equal to this probability."""
         raise NotImplementedError(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Tensor:
@@ -162,15 +165,15 @@ class Distribution:
 
     def perplexity(self) -> Tensor:
         """exp(entropy)."""
-        return self.entropy().exp()  # type: ignore[attr-defined]
+        return self.entropy().exp()
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def enumerated(self, values: Tensor, expand: bool) -> Tensor:
         """(n,) values as (n, *batch_shape), of size 1 in the batch unless `expand`."""
-        values = values.reshape(-1, *[1] * len(self._batch_shape))  # type: ignore[attr-defined]
-        return values.expand(-1, *self._batch_shape) if expand else values  # type: ignore[attr-defined]
+        values = values.reshape(-1, *[1] * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -208,7 +211,7 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the name under which torch groups such distributions.
+    """p(x) = exp(t(x) . theta - F(theta) + k(x)): the base class of torch's exponential families.
 
     >>> isinstance(rushlight.distributions.Normal(0.0, 1.0), rushlight.distributions.ExponentialFamily)
     True
@@ -223,7 +226,8 @@ def one_of(probs: Any, logits: Any) -> None:
 class computed:
     """An attribute that is computed when first asked for, and kept; `super().name` finds it.
 
-    Kept as torch keeps it, with its graph: an actor asks for log p at each step, 10 of the 110 us of a log_prob."""
+    Cached with its graph, as in torch: an actor asks for log p at each step, 10 of the 110 us of a
+    log_prob."""
 
     def __init__(self, rule: Callable[[Any], Any]):
         self.rule, self.__doc__ = rule, rule.__doc__
@@ -268,7 +272,7 @@ class OfOutcomes(Distribution):
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
 
     def given_as(self, probs: Any, logits: Any) -> None:
-        """Keep what was given, as a tensor."""
+        """Store the given parameter as a tensor."""
         one_of(probs, logits)
         if probs is not None:
             self.probs, = broadcast_all(probs)
@@ -276,16 +280,17 @@ class OfOutcomes(Distribution):
             self.logits, = broadcast_all(logits)
 
 
-ROW_OF_OUTCOMES = {"probs": simplex, "logits": real_vector}
+OUTCOME_CONSTRAINTS = {"probs": simplex, "logits": real_vector}
 
 
 def clamp_probs(p: Tensor) -> Any:
-    """min(max(p, eps), 1 - eps), eps the dtype's: away from 0 and 1, so that logarithms are finite.
+    """min(max(p, eps), 1 - eps), eps the dtype's: clamped away from 0 and 1, so that logarithms are
+    finite.
 
     >>> rushlight.distributions.utils.clamp_probs(rushlight.tensor([0., 0.5])).log()
     tensor([-15.9424,  -0.6931])
     """
-    return p.clamp(eps_of(p), 1 - eps_of(p))  # type: ignore[attr-defined]
+    return p.clamp(eps_of(p), 1 - eps_of(p))
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:

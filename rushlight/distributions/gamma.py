@@ -45,7 +45,7 @@ def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class StandardGamma(Function):
-    """Gamma numbers of rate 1, that move with their concentration."""
+    """Samples of Gamma(a, rate 1), differentiable with respect to a."""
 
     draw = "standard_gamma"
 
@@ -59,19 +59,19 @@ class StandardGamma(Function):
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
         a, x = (t.array for t in ctx.saved_tensors)
-        return g * from_array(gamma_slope(a, x).astype(a.dtype))  # type: ignore[operator, return-value]
+        return g * from_array(gamma_slope(a, x).astype(a.dtype))
 
 
 class StandardDirichlet(StandardGamma):
-    """Dirichlet numbers, that move with their concentrations."""
+    """Samples of Dirichlet(a), differentiable with respect to a."""
 
     draw = "dirichlet"
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """One number moves as a Beta number does; the others give way in proportion."""
-        a, x, g = (t.array.astype(np.float64) for t in (*ctx.saved_tensors, g))  # type: ignore[assignment]
+        """One number has the derivative of a Beta number; the others change in proportion."""
+        a, x, g = (t.array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
         return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0].array.dtype))
 
@@ -117,9 +117,9 @@ class Gamma(ExponentialFamily):
 def at_least(x: Tensor, least: float) -> Tensor:
     """x, with smaller values raised outside of the graph: their gradient passes."""
     with rushlight.no_grad():
-        raised = x.clamp(min=least) - x  # type: ignore[attr-defined, operator]
-        low = bool((x.detach() < least).any())  # type: ignore[attr-defined]
-    return x + raised if low else x  # type: ignore[operator, return-value]
+        raised = x.clamp(min=least) - x
+        low = bool((x.detach() < least).any())
+    return x + raised if low else x
 
 
 class Chi2(Gamma):
@@ -226,7 +226,7 @@ class Beta(ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._dirichlet.rsample(sample_shape)[..., 0]  # type: ignore[index]
+        return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:
         x = self.checked(value)
@@ -309,7 +309,7 @@ class FisherSnedecor(Base):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         x, y = (Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape) for df in (self.df1, self.df2))
         tiny = tiny_of(x)
-        return at_least(x / at_least(y, tiny), tiny)  # type: ignore[operator]
+        return at_least(x / at_least(y, tiny), tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, m = self.checked(value), self.df1 * 0.5, self.df2 * 0.5

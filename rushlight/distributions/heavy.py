@@ -37,7 +37,7 @@ class Cauchy(LocationScale):
         return rushlight.atan((self.checked(value) - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc  # type: ignore[operator]
+        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
@@ -47,7 +47,7 @@ class Half(TransformedDistribution):
     """|x| of a symmetric x around 0: twice its density."""
 
     arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     whole: Any
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
@@ -60,17 +60,17 @@ class Half(TransformedDistribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x = rushlight.as_tensor(self.checked(value))
-        found = self.base_dist.log_prob(x) + math.log(2)  # type: ignore[operator]
+        found = self.base_dist.log_prob(x) + math.log(2)
         return rushlight.where(x >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self.checked(value)) - 1  # type: ignore[operator]
+        return 2 * self.base_dist.cdf(self.checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)  # type: ignore[operator]
+        return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)  # type: ignore[operator]
+        return self.base_dist.entropy() - math.log(2)
 
 
 class HalfNormal(Half):
@@ -105,7 +105,7 @@ class InverseGamma(TransformedDistribution):
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args)
@@ -151,30 +151,30 @@ class GeneralizedPareto(Distribution):
         upper = rushlight.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 
-    def of_kind(self, curved: Tensor, straight: Tensor) -> Tensor:
-        """One result where k is not 0, the other where it is."""
+    def general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
+        """`general` where the concentration is not near 0, else `limit`."""
         near = rushlight.isclose(self.concentration, rushlight.zeros_like(self.concentration))
-        return rushlight.where(near, straight, curved)
+        return rushlight.where(near, limit, general)
 
     @property
-    def bent(self) -> Tensor:
-        """k, or 1 where it is 0 and not asked for."""
-        return self.of_kind(self.concentration, rushlight.ones_like(self.concentration))
+    def safe_concentration(self) -> Tensor:
+        """The concentration, or 1 where it is near 0, to divide by."""
+        return self.general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.bent
-        return -self.scale.log() + self.of_kind(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
+        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
+        return -self.scale.log() + self.general_or_limit(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
 
     def cdf(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.bent
-        return 1 - rushlight.exp(self.of_kind(-rushlight.log1p(k * z) / k, -z))
+        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
+        return 1 - rushlight.exp(self.general_or_limit(-rushlight.log1p(k * z) / k, -z))
 
     def icdf(self, value: Tensor) -> Tensor:
-        log, k = rushlight.log1p(-value), self.bent  # type: ignore[operator]
-        return self.loc + self.scale * self.of_kind(rushlight.expm1(-k * log) / k, -log)
+        log, k = rushlight.log1p(-value), self.safe_concentration
+        return self.loc + self.scale * self.general_or_limit(rushlight.expm1(-k * log) / k, -log)
 
     @property
     def mean(self) -> Tensor:

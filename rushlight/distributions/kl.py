@@ -21,7 +21,7 @@ from rushlight.distributions.matrices import (
 )
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transform import sum_last
-from rushlight.distributions.transformed import EULER, Gumbel, Independent, Pareto, TransformedDistribution
+from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Independent, Pareto, TransformedDistribution
 from rushlight.errors import explain
 from rushlight.ops.arguments import holds
 from rushlight.tensor import Tensor
@@ -163,8 +163,8 @@ def cauchys(p: Cauchy, q: Cauchy) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def gumbels(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
-    return (distance - ratio.log() + ratio * EULER + rushlight.exp(rushlight.lgamma(1 + ratio) - distance)
-            - (1 + EULER))
+    return (distance - ratio.log() + ratio * EULER_GAMMA + rushlight.exp(rushlight.lgamma(1 + ratio) - distance)
+            - (1 + EULER_GAMMA))
 
 
 @register_kl(Pareto, Pareto)

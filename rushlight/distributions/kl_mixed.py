@@ -16,7 +16,7 @@ from rushlight.distributions.discrete import Bernoulli
 from rushlight.distributions.gamma import Beta, Gamma
 from rushlight.distributions.kl import register_kl
 from rushlight.distributions.relaxed import ContinuousBernoulli
-from rushlight.distributions.transformed import EULER, Gumbel, Pareto
+from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Pareto
 from rushlight.tensor import Tensor
 
 
@@ -28,7 +28,7 @@ def uniform_log(low: Any, high: Any) -> Any:
 # E_p[log x], of positive p
 LOG: dict[type, Callable] = {
     Uniform: lambda p: uniform_log(p.low, p.high),
-    Exponential: lambda p: -EULER - p.rate.log(),
+    Exponential: lambda p: -EULER_GAMMA - p.rate.log(),
     Gamma: lambda p: p.concentration.digamma() - p.rate.log(),
     Beta: lambda p: p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma(),
     Pareto: lambda p: p.scale.log() + p.alpha.reciprocal(),
@@ -57,7 +57,7 @@ FOR_ALL: dict[type, tuple] = {Normal: (Beta, ContinuousBernoulli, Exponential, G
            Exponential: (Beta, ContinuousBernoulli, Gamma, Pareto, Uniform), Gamma: (Beta, Exponential, Pareto, Uniform),
            Gumbel: (Exponential, Gamma, Normal, Uniform), Uniform: (Beta, ContinuousBernoulli),
            ContinuousBernoulli: (Beta, Uniform), Pareto: (Uniform,)}
-# p takes values that q excludes, whatever their arguments
+# p takes values outside the support of q, for any parameters
 EXCLUDED: dict[type, tuple] = {
     Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
     Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform), Poisson: (Bernoulli, Binomial),
@@ -72,7 +72,7 @@ def expectation(asked: Callable) -> Callable:
 
 
 def within(p: Any, q: Any, found: Tensor) -> Tensor:
-    """inf where p, if it is bounded by its arguments, takes values that q excludes."""
+    """inf where p takes values outside the support of q."""
     low, high = (p.low, p.high) if isinstance(p, Uniform) else (0.0, 1.0)
     bounded = isinstance(p, (Uniform, Beta, ContinuousBernoulli))
     if bounded and isinstance(q, Uniform):

@@ -37,7 +37,7 @@ def triangle_of_inverse(precision: Any) -> Any:
 
 
 def triangle(name: str, m: Any) -> Any:
-    """Cholesky's factor of the covariance that is given so."""
+    """The Cholesky factor of the covariance, from the given parameter."""
     if name == "scale_tril":
         return m
     return rushlight.linalg.cholesky(m) if name == "covariance_matrix" else triangle_of_inverse(m)
@@ -104,7 +104,7 @@ class MultivariateNormal(OfMatrix):
         name, m = only({"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
                         "scale_tril": scale_tril})
         batch = rushlight.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
-        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])  # type: ignore[attr-defined]
+        self.__dict__[name] = m.expand(*batch, *m.shape[-2:])
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, loc.shape[-1:], validate_args)
         self._unbroadcasted_scale_tril = triangle(name, m)
@@ -212,8 +212,8 @@ class Wishart(OfMatrix, ExponentialFamily):
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
         if not holds(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
-        self.df = df.expand(batch)  # type: ignore[attr-defined]
-        self.__dict__[name] = m.expand(*batch, n, n)  # type: ignore[attr-defined]
+        self.df = df.expand(batch)
+        self.__dict__[name] = m.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
         self._unbroadcasted_scale_tril = triangle(name, m)
 
@@ -234,9 +234,8 @@ class Wishart(OfMatrix, ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
         """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933).
 
-        Like torch's, which takes the definite for the singular: it says so and draws them once again, and what is then
-        singular at most `max_try_correction` times in all.
-        """
+        Like torch's, which takes the definite for the singular: it warns and draws them again, at
+        most `max_try_correction` times. """
         made = self.drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
         if self._batch_shape:                     # the samples of which some matrix is
@@ -249,7 +248,7 @@ class Wishart(OfMatrix, ExponentialFamily):
             new = self.drawn((int(again.sum()),))
             places = again.nonzero().unbind(-1)
             made = made.index_put(places, new) if places else new[0]
-            singular = ~self.support.check(new)  # type: ignore[operator]
+            singular = ~self.support.check(new)
             if self._batch_shape:
                 singular = singular.amax(tuple(range(-len(self._batch_shape), 0)))
             again = again.index_put(places, singular) if places else singular[0]
@@ -259,7 +258,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         """Samples as they are drawn."""
         n = self._event_shape[-1]
         df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(*self._batch_shape, n)
-        roots = Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()  # type: ignore
+        roots = Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()
         lower = rushlight.tril_indices(n, n, -1)
         below = normal((*sample_shape, *self._batch_shape, lower.shape[1]), self.df)
         a = rushlight.diag_embed(roots) + (in_triangle(below, -1) if n > 1 else 0)
@@ -306,12 +305,14 @@ class LKJCholesky(Distribution):
             return self.onion(sample_shape)
 
     def onion(self, sample_shape: Any) -> Tensor:
-        """Row i is a direction times the root of a Beta number; its diagonal makes its length 1."""
+        """Row i is a direction times the root of a Beta number; the diagonal makes the length of a
+        row 1.
+        """
         row = rushlight.arange(self.dim - 1, dtype=self.concentration.dtype)
         marginal = self.concentration + 0.5 * (self.dim - 2)
         offset = rushlight.cat([row.new_zeros((1,)), row])
         a, b = offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset
-        y = Beta(a, b, validate_args=False).sample(sample_shape).unsqueeze(-1)  # type: ignore[attr-defined]
+        y = Beta(a, b, validate_args=False).sample(sample_shape).unsqueeze(-1)
         directions: Any = rushlight.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(-1)
         sphere = directions / directions.norm(dim=-1, keepdim=True)
         sphere = rushlight.where(rushlight.arange(self.dim).unsqueeze(-1) == 0, 0.0, sphere)

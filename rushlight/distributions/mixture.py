@@ -57,7 +57,7 @@ class MixtureSameFamily(Distribution):
 
     def padded(self, x: Tensor) -> Any:
         """With a dimension for the components."""
-        return x.unsqueeze(-1 - len(self._event_shape))  # type: ignore[attr-defined]
+        return x.unsqueeze(-1 - len(self._event_shape))
 
     @property
     def weights(self) -> Any:

@@ -49,7 +49,7 @@ class PowerTransform(Transform):
 
     @property
     def sign(self) -> Any:
-        return self.exponent.sign()  # type: ignore[attr-defined]
+        return self.exponent.sign()
 
     def _call(self, x: Any) -> Tensor:
         return x.pow(self.exponent)
@@ -66,7 +66,7 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())  # type: ignore
+        return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
 
 
 def clipped_sigmoid(x: Tensor) -> Tensor:
@@ -88,8 +88,8 @@ class SigmoidTransform(Transform):
         return clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        y = y.clamp(tiny_of(y), 1 - eps_of(y))  # type: ignore[attr-defined]
-        return y.log() - (-y).log1p()  # type: ignore[attr-defined, operator]
+        y = y.clamp(tiny_of(y), 1 - eps_of(y))
+        return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
         softplus = rushlight.nn.functional.softplus
@@ -172,7 +172,7 @@ class AffineTransform(Transform):
 
     @property
     def sign(self) -> Any:
-        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)  # type: ignore
+        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
     def _call(self, x: Any) -> Tensor:
         return self.loc + self.scale * x
@@ -182,7 +182,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
         scale = self.scale if isinstance(self.scale, Tensor) else rushlight.tensor(float(self.scale), dtype=x.dtype)
-        log = scale.abs().log()  # type: ignore[attr-defined]
+        log = scale.abs().log()
         return sum_last(log.expand(rushlight.broadcast_shapes(x.shape, log.shape)), self._event_dim)
 
     def forward_shape(self, shape: Any) -> Size:

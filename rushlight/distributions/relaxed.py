@@ -8,7 +8,7 @@ import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
-    ROW_OF_OUTCOMES,
+    OUTCOME_CONSTRAINTS,
     ExponentialFamily,
     OfOutcomes,
     broadcast_all,
@@ -61,7 +61,7 @@ class RelaxedBernoulli(TransformedDistribution):
     """
 
     arg_constraints = OfOutcomes.arg_constraints
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
@@ -113,8 +113,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     tensor(True)
     """
 
-    arg_constraints = ROW_OF_OUTCOMES
-    support = constraints.simplex  # type: ignore[assignment]
+    arg_constraints = OUTCOME_CONSTRAINTS
+    support = constraints.simplex
 
     def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
                  validate_args: bool | None = None):
@@ -153,7 +153,7 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     @property
     def outside(self) -> Any:
-        """Where the formulas hold to which the polynomials are near."""
+        """Where the exact formulas are stable; elsewhere a Taylor polynomial is used."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     @property

@@ -31,7 +31,8 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): n numbers as n + 1 that add up to 1, each a share of what is left.
+    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): Stick breaking: n numbers become n + 1 shares that
+    add up to 1.
 
     s_i = sigmoid(x_i - log(n + 1 - i)), the last share is 1: x = 0 gives equal parts.
 
@@ -58,7 +59,7 @@ class StickBreakingTransform(Transform):
 
     def offset(self, n: int, like: Tensor) -> Any:
         """log(n), log(n - 1), ..., log(1): with them zeros become equal shares."""
-        return rushlight.arange(n, 0, -1, dtype=like.dtype).log()  # type: ignore[attr-defined]
+        return rushlight.arange(n, 0, -1, dtype=like.dtype).log()
 
     def forward_shape(self, shape: Any) -> Size:
         return Size((*shape[:-1], shape[-1] + 1))
@@ -85,7 +86,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """y = L L', with L as `LowerCholeskyTransform` makes it.
+    """y = L L', L from `LowerCholeskyTransform`.
 
     >>> rushlight.distributions.PositiveDefiniteTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
     tensor([[1., 2.],
@@ -96,7 +97,7 @@ class PositiveDefiniteTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         triangle = LowerCholeskyTransform()(x)
-        return triangle @ triangle.mT  # type: ignore[operator, attr-defined]
+        return triangle @ triangle.mT
 
     def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform().inv(rushlight.linalg.cholesky(y))
@@ -105,7 +106,7 @@ class PositiveDefiniteTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix C.
 
-    Its rows have length 1, by stick breaking of their squares.
+    Each row has length 1: its squares come from stick breaking.
 
     >>> L = rushlight.distributions.CorrCholeskyTransform()(rushlight.tensor([0., 0., 0.5]))
     >>> L.shape, (L @ L.mT).diagonal().allclose(rushlight.ones(3))
@@ -145,7 +146,7 @@ def in_triangle(x: Tensor, diagonal: int) -> Any:
     """(..., n (n + 1) / 2) numbers in the lower triangle of a matrix, row by row."""
     n = round((math.sqrt(1 + 8 * x.shape[-1]) - 1) / 2) - diagonal
     row, col = rushlight.tril_indices(n, n, diagonal)
-    flat = x.new_zeros(*x.shape[:-1], n * n)  # type: ignore[attr-defined]
+    flat = x.new_zeros(*x.shape[:-1], n * n)
     at = (row * n + col).expand(x.shape)
     return flat.scatter(-1, at, x).reshape(*x.shape[:-1], n, n)
 
@@ -153,7 +154,7 @@ def in_triangle(x: Tensor, diagonal: int) -> Any:
 def of_triangle(x: Tensor, diagonal: int) -> Any:
     """The numbers in the lower triangle of a matrix, row by row."""
     row, col = rushlight.tril_indices(x.shape[-2], x.shape[-1], diagonal)
-    return x[..., row, col]  # type: ignore[index]
+    return x[..., row, col]
 
 
 class CumulativeDistributionTransform(Transform):

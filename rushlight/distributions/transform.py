@@ -96,7 +96,7 @@ class Transform:
         return Size(shape)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or type(self) is type(other) and not self.facts() and not other.facts()  # type: ignore
+        return self is other or type(self) is type(other) and not self.facts() and not other.facts()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -128,7 +128,7 @@ class InverseTransform(Transform):
         return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return -self._inv.log_abs_det_jacobian(y, x)  # type: ignore[operator]
+        return -self._inv.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Any) -> Size:
         return self._inv.inverse_shape(shape)
@@ -159,7 +159,9 @@ class ComposeTransform(Transform):
         self.domain, self.codomain = self.ends()
 
     def ends(self) -> tuple[Any, Any]:
-        """The sets from which and to which it leads; a part on single numbers takes all dimensions of a later one's."""
+        """The domain and the codomain; a part on single numbers takes all dimensions of a later
+        one's.
+        """
         if not self.parts:
             return constraints.real, constraints.real
         domain, codomain, n = self.parts[0].domain, self.parts[-1].codomain, self.parts[-1].codomain.event_dim
@@ -198,7 +200,7 @@ class ComposeTransform(Transform):
         for i, part in enumerate(self.parts):
             result = y if i == len(self.parts) - 1 else part(x)
             term = sum_last(part.log_abs_det_jacobian(x, result), n - part.domain.event_dim)
-            total = term if total is None else total + term  # type: ignore[operator]
+            total = term if total is None else total + term
             n += part.codomain.event_dim - part.domain.event_dim
             x = result
         return rushlight.zeros_like(x) if total is None else total
@@ -225,7 +227,7 @@ identity_transform: Transform = ComposeTransform([])
 
 def sum_last(x: Tensor, n: int) -> Any:
     """The sum over the last n dimensions."""
-    return x.sum(tuple(range(-n, 0))) if n > 0 else x  # type: ignore[attr-defined]
+    return x.sum(tuple(range(-n, 0))) if n > 0 else x
 
 
 class IndependentTransform(Transform):
@@ -266,7 +268,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """y = x.reshape(..., *out_shape): values of one shape as those of another.
+    """y = x.reshape(..., *out_shape): reshape the event dimensions.
 
     >>> rushlight.distributions.ReshapeTransform((4,), (2, 2))(rushlight.tensor([1., 2., 3., 4.]))
     tensor([[1., 2.],

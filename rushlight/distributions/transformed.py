@@ -16,7 +16,7 @@ from rushlight.errors import explain
 from rushlight.size import Size
 from rushlight.tensor import Tensor
 
-EULER = 0.57721566490153286060
+EULER_GAMMA = 0.57721566490153286060
 
 
 class Independent(Distribution):
@@ -36,8 +36,8 @@ class Independent(Distribution):
         shape = base_distribution.batch_shape + base_distribution.event_shape
         super().__init__(shape[:n], shape[n:], validate_args)
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
-    has_enumerate_support = property(  # type: ignore[assignment]
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
+    has_enumerate_support = property(
         lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
     mean = property(lambda self: self.base_dist.mean, doc="The expected value.")
     mode = property(lambda self: self.base_dist.mode, doc="The most probable value.")
@@ -101,7 +101,7 @@ class TransformedDistribution(Distribution):
         n = whole.codomain.event_dim + max(len(self.base_dist.event_shape) - whole.domain.event_dim, 0)
         super().__init__(shape[:len(shape) - n], shape[len(shape) - n:], validate_args)
 
-    has_rsample = property(lambda self: self.base_dist.has_rsample)  # type: ignore[assignment]
+    has_rsample = property(lambda self: self.base_dist.has_rsample)
 
     @constraints.dependent_property(event_dim=None)
     def support(self) -> Any:
@@ -138,11 +138,13 @@ class TransformedDistribution(Distribution):
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
     def increasing(self, p: Tensor) -> Tensor:
-        """A probability of base values up to one, as that of own values: 1 - p if the transforms together decrease."""
+        """A cumulative probability of the base distribution as one of this distribution: 1 - p if
+        the transforms together decrease.
+        """
         sign = math.prod([t.sign for t in self.transforms])
         if isinstance(sign, int) and sign == 1:
             return p
-        return sign * (p - 0.5) + 0.5  # type: ignore[operator]
+        return sign * (p - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
         x = self.checked(value)
@@ -163,7 +165,7 @@ class LogNormal(TransformedDistribution):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
@@ -202,7 +204,7 @@ class Gumbel(OfArguments):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -214,7 +216,7 @@ class Gumbel(OfArguments):
         return [ExpTransform().inv, AffineTransform(0, -rushlight.ones_like(self.scale)), ExpTransform().inv,
                 AffineTransform(self.loc, -self.scale)]
 
-    mean = property(lambda self: self.loc + self.scale * EULER, doc="loc + 0.5772 scale.")
+    mean = property(lambda self: self.loc + self.scale * EULER_GAMMA, doc="loc + 0.5772 scale.")
     mode = property(lambda self: self.loc, doc="loc.")
     stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale, doc="pi / sqrt(6) scale.")
     variance = property(lambda self: self.stddev.pow(2), doc="pi^2 / 6 scale^2.")
@@ -224,7 +226,7 @@ class Gumbel(OfArguments):
         return y - y.exp() - self.scale.log()
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + EULER)
+        return self.scale.log() + (1 + EULER_GAMMA)
 
 
 class Weibull(OfArguments):
@@ -236,7 +238,7 @@ class Weibull(OfArguments):
     """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -264,7 +266,7 @@ class Weibull(OfArguments):
 
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal
-        return EULER * (1 - r) + rushlight.log(self.scale * r) + 1
+        return EULER_GAMMA * (1 - r) + rushlight.log(self.scale * r) + 1
 
 
 class Pareto(OfArguments):
@@ -311,7 +313,7 @@ class Kumaraswamy(OfArguments):
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -339,12 +341,13 @@ class Kumaraswamy(OfArguments):
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         t1, t0 = 1 - a.reciprocal(), 1 - b.reciprocal()
-        harmonic = rushlight.digamma(b + 1) + EULER
+        harmonic = rushlight.digamma(b + 1) + EULER_GAMMA
         return t0 + t1 * harmonic - a.log() - b.log()
 
 
 class LogisticNormal(TransformedDistribution):
-    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers as n + 1 that add up to 1.
+    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers become n + 1 shares that add
+    up to 1.
 
     >>> d = rushlight.distributions.LogisticNormal(rushlight.zeros(2), rushlight.ones(2))
     >>> d.event_shape, d.sample().sum().isclose(rushlight.tensor(1.))
@@ -352,7 +355,7 @@ class LogisticNormal(TransformedDistribution):
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.simplex  # type: ignore[assignment]
+    support = constraints.simplex
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)

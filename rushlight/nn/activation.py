@@ -7,19 +7,22 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import Settled, uninitialized
+from rushlight.nn.settings import FunctionModule, uninitialized
 from rushlight.ops import elementwise
 from rushlight.tensor import Tensor
 
 
-class InPlace(Settled):
+class InPlaceActivation(FunctionModule):
     """An activation that may write into its input."""
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
 
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input, self.inplace)
 
-class ReLU(InPlace):
+
+class ReLU(InPlaceActivation):
     """max(x, 0), element by element.
 
     >>> rushlight.nn.ReLU()(rushlight.tensor([-1., 2.]))
@@ -30,8 +33,8 @@ class ReLU(InPlace):
         return F.relu(input, True) if self.inplace else elementwise.relu(input)
 
 
-class Hardtanh(Settled):
-    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round.
+class Hardtanh(FunctionModule):
+    """min(max(x, min_val), max_val), element by element. ValueError unless min_val < max_val.
 
     >>> rushlight.nn.Hardtanh()(rushlight.tensor([-3., 0.5, 3.]))
     tensor([-1.0000,  0.5000,  1.0000])
@@ -55,53 +58,53 @@ class ReLU6(Hardtanh):
     tensor([0., 2., 6.])
     """
 
-    _shown = ("inplace",)
+    _shown_settings = ("inplace",)
 
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
 
 
-class OfAlpha(Settled):
-    """An activation of one number, alpha, that may write into its input."""
+class AlphaActivation(FunctionModule):
+    """An activation with the setting alpha that may write into its input."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__(alpha=alpha, inplace=inplace)
 
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input, self.alpha, self.inplace)
 
-class ELU(OfAlpha):
+
+class ELU(AlphaActivation):
     """x where x > 0, else alpha (exp(x) - 1). D.-A. Clevert, T. Unterthiner, S. Hochreiter, 2016.
 
     >>> rushlight.nn.ELU()(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.elu)
 
 
-class CELU(OfAlpha):
+class CELU(AlphaActivation):
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)). J. T. Barron, 2017.
 
     >>> rushlight.nn.CELU(alpha=2.0)(rushlight.tensor([-50., -1., 2.]))
     tensor([-2.0000, -0.7869,  2.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
+    _function = staticmethod(F.celu)
 
 
-class SELU(InPlace):
+class SELU(InPlaceActivation):
     """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G. Klambauer et al., 2017.
 
     >>> rushlight.nn.SELU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
+    _function = staticmethod(F.selu)
 
 
-class GELU(Settled):
+class GELU(FunctionModule):
     """x Phi(x), Phi(x) the probability that a normal number is below x; `approximate`: 'none' or 'tanh'.
 
     D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
@@ -117,7 +120,7 @@ class GELU(Settled):
         return F.gelu(input, self.approximate)
 
 
-class LeakyReLU(Settled):
+class LeakyReLU(FunctionModule):
     """x where x > 0, else negative_slope x.
 
     >>> rushlight.nn.LeakyReLU(0.1)(rushlight.tensor([-10., 2.]))
@@ -159,7 +162,7 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class RReLU(Settled):
+class RReLU(FunctionModule):
     """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
 
     >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
@@ -173,7 +176,7 @@ class RReLU(Settled):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class Threshold(Settled):
+class Threshold(FunctionModule):
     """x where x > threshold, else value.
 
     >>> rushlight.nn.Threshold(0.1, 20.)(rushlight.tensor([-1., 0.1, 2.]))
@@ -187,57 +190,53 @@ class Threshold(Settled):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
-class Silent(InPlace):
-    """An activation whose settings are not shown, as in torch."""
+class HiddenInPlaceActivation(InPlaceActivation):
+    """An in-place activation whose `repr` does not show `inplace`, as in torch."""
 
-    _shown = ()
+    _shown_settings = ()
 
 
-class Hardsigmoid(Silent):
+class Hardsigmoid(HiddenInPlaceActivation):
     """min(max(x + 3, 0), 6) / 6, element by element.
 
     >>> rushlight.nn.Hardsigmoid()(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
+    _function = staticmethod(F.hardsigmoid)
 
 
-class Hardswish(Silent):
+class Hardswish(HiddenInPlaceActivation):
     """x min(max(x + 3, 0), 6) / 6, element by element.
 
     >>> rushlight.nn.Hardswish()(rushlight.tensor([0., 1.5, 4.]))
     tensor([0.0000, 1.1250, 4.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
+    _function = staticmethod(F.hardswish)
 
 
-class SiLU(InPlace):
+class SiLU(InPlaceActivation):
     """x / (1 + exp(-x)), element by element.
 
     >>> rushlight.nn.SiLU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
+    _function = staticmethod(F.silu)
 
 
-class Mish(InPlace):
+class Mish(InPlaceActivation):
     """x tanh(log(1 + exp(x))), element by element. D. Misra, 2019.
 
     >>> rushlight.nn.Mish()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
+    _function = staticmethod(F.mish)
 
 
-class Softplus(Settled):
+class Softplus(FunctionModule):
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
 
     >>> rushlight.nn.Softplus()(rushlight.tensor([-1., 0., 100.]))
@@ -251,11 +250,14 @@ class Softplus(Settled):
         return F.softplus(input, self.beta, self.threshold)
 
 
-class Shrink(Settled):
-    """An activation of one bound, which is shown without its name."""
+class Shrink(FunctionModule):
+    """An activation with one bound, `lambd`, which `repr` shows without its name."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__(lambd=lambd)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input, self.lambd)
 
     def extra_repr(self) -> str:
         return str(self.lambd)
@@ -268,8 +270,7 @@ class Hardshrink(Shrink):
     tensor([-1.,  0.,  0.,  1.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
+    _function = staticmethod(F.hardshrink)
 
 
 class Softshrink(Shrink):
@@ -279,11 +280,10 @@ class Softshrink(Shrink):
     tensor([-0.5000,  0.0000,  0.5000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
+    _function = staticmethod(F.softshrink)
 
 
-class GLU(Settled):
+class GLU(FunctionModule):
     """a sigmoid(b), a and b the halves of the input along `dim`. Y. N. Dauphin et al., 2017.
 
     >>> rushlight.nn.GLU()(rushlight.tensor([3., 4., 0., 100.]))
@@ -297,99 +297,101 @@ class GLU(Settled):
         return F.glu(input, self.dim)
 
 
-class Sigmoid(Module):
+class PlainActivation(FunctionModule):
+    """An activation without settings."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input)
+
+
+class Sigmoid(PlainActivation):
     """1 / (1 + exp(-x)), element by element.
 
     >>> rushlight.nn.Sigmoid()(rushlight.tensor([-1., 0., 1.]))
     tensor([0.2689, 0.5000, 0.7311])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return elementwise.sigmoid(input)
+    _function = staticmethod(elementwise.sigmoid)
 
 
-class Tanh(Module):
+class Tanh(PlainActivation):
     """(exp(x) - exp(-x)) / (exp(x) + exp(-x)), element by element.
 
     >>> rushlight.nn.Tanh()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.7616,  0.0000,  0.7616])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return elementwise.tanh(input)
+    _function = staticmethod(elementwise.tanh)
 
 
-class LogSigmoid(Module):
+class LogSigmoid(PlainActivation):
     """log(1 / (1 + exp(-x))), element by element, without overflow.
 
     >>> rushlight.nn.LogSigmoid()(rushlight.tensor([-100., 0.]))
     tensor([-100.0000,   -0.6931])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+    _function = staticmethod(F.logsigmoid)
 
 
-class Softsign(Module):
+class Softsign(PlainActivation):
     """x / (1 + |x|), element by element.
 
     >>> rushlight.nn.Softsign()(rushlight.tensor([-9., 0., 1.]))
     tensor([-0.9000,  0.0000,  0.5000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
+    _function = staticmethod(F.softsign)
 
 
-class Tanhshrink(Module):
+class Tanhshrink(PlainActivation):
     """x - tanh(x), element by element.
 
     >>> rushlight.nn.Tanhshrink()(rushlight.tensor([0., 1., 10.]))
     tensor([0.0000, 0.2384, 9.0000])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
+    _function = staticmethod(F.tanhshrink)
 
 
-class AlongDim(Settled):
+class DimActivation(FunctionModule):
     """An activation along one dimension."""
 
     def __init__(self, dim: int | None = None):
         super().__init__(dim=dim)
 
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input, self.dim)
 
-class Softmax(AlongDim):
+
+class Softmax(DimActivation):
     """exp(x_i) / sum over j of exp(x_j), along `dim`.
 
     >>> rushlight.nn.Softmax(dim=0)(rushlight.tensor([1., 2., 3.]))
     tensor([0.0900, 0.2447, 0.6652])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
+    _function = staticmethod(F.softmax)
 
 
-class Softmin(AlongDim):
+class Softmin(DimActivation):
     """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x.
 
     >>> rushlight.nn.Softmin(dim=0)(rushlight.tensor([1., 2., 3.]))
     tensor([0.6652, 0.2447, 0.0900])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
+    _function = staticmethod(F.softmin)
 
 
-class LogSoftmax(AlongDim):
+class LogSoftmax(DimActivation):
     """x_i - log sum over j of exp(x_j), along `dim`.
 
     >>> rushlight.nn.LogSoftmax(dim=0)(rushlight.tensor([1000., 0.]))
     tensor([    0., -1000.])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
+    _function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):

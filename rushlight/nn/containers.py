@@ -125,7 +125,7 @@ class Sequential(Row):
 
 
 class ModuleList(Row):
-    """Modules in a list, which are registered as those of a plain list are not.
+    """A list of modules. Unlike in a plain list, the modules are registered.
 
     >>> layers = rushlight.nn.ModuleList(rushlight.nn.Linear(n, n) for n in (1, 2))
     >>> len(list(layers.parameters()))
@@ -166,7 +166,7 @@ class ModuleList(Row):
 
 
 class ModuleDict(Module):
-    """Modules by name, which are registered as those of a plain dict are not.
+    """A dict of modules by name. Unlike in a plain dict, the modules are registered.
 
     >>> choices = rushlight.nn.ModuleDict({"relu": rushlight.nn.ReLU()})
     >>> choices["relu"]
@@ -373,7 +373,7 @@ class ParameterDict(Module):
         return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name, which is made from `default` if there is none."""
+        """The parameter of that name. If there is none, it is made from `default`."""
         if key not in self:
             self[key] = default
         return self[key]

@@ -66,16 +66,16 @@ class _ConvNd(Module):
             padding = (0,) * self.n
         if isinstance(input, Tensor) and input.array.ndim == self.n + 2 and not isinstance(padding, str):
             return convolution(input, weight, bias, stride, padding, dilation, groups)
-        conv = getattr(F, f"conv{self.n}d")       # asked for each time: autocast may stand before it
+        conv = getattr(F, f"conv{self.n}d")       # looked up at each call: autocast may wrap it
         return conv(input, weight, bias, stride, padding, dilation, groups)
 
     def forward(self, input: Tensor) -> Tensor:
         try:
-            own = self._parameters
+            own: dict[str, Any] = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except (KeyError, AttributeError):        # computed from others, as by weight norm; or self is no module
+        except (KeyError, AttributeError):        # e.g. weight norm: `weight` is not a parameter; or self is no Module
             weight, bias = self.weight, self.bias
-        return self._conv_forward(input, weight, bias)  # type: ignore[arg-type]
+        return self._conv_forward(input, weight, bias)
 
     def extra_repr(self) -> str:
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]

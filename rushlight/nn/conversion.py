@@ -19,7 +19,7 @@ C = TypeVar("C", bound="Convertible")
 
 
 class Convertible:
-    """The part of a module that converts what it and the modules below it own."""
+    """The part of Module that converts parameters and buffers, also those of submodules."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]

@@ -3,19 +3,21 @@ from __future__ import annotations
 
 from rushlight.errors import explain
 from rushlight.nn import functional as F
-from rushlight.nn.module import Module
+from rushlight.nn.settings import FunctionModule
 from rushlight.tensor import Tensor
 
 
-class _DropoutNd(Module):
-    """A probability and whether to write into the input. ValueError unless p is in [0, 1]."""
+class _DropoutNd(FunctionModule):
+    """Dropout with probability p. ValueError unless p is in [0, 1]."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
         if p < 0 or p > 1:
             raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}",
-                                     "give the share that is dropped, 0.5 for a half"))
-        self.p, self.inplace = p, inplace
+                                     "give the share of elements to drop, such as 0.5"))
+        super().__init__(p=p, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -33,8 +35,7 @@ class Dropout(_DropoutNd):
     (tensor([0., 0., 2., 0.]), tensor([1., 1., 1., 1.]))
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout)
 
 
 class Dropout1d(_DropoutNd):
@@ -48,8 +49,7 @@ class Dropout1d(_DropoutNd):
             [0., 0., 0.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_DropoutNd):
@@ -65,8 +65,7 @@ class Dropout2d(_DropoutNd):
             [0., 0.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_DropoutNd):
@@ -80,8 +79,7 @@ class Dropout3d(_DropoutNd):
             [0., 0.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout3d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_DropoutNd):
@@ -95,8 +93,7 @@ class AlphaDropout(_DropoutNd):
     (tensor(True), tensor(True))
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(_DropoutNd):
@@ -110,5 +107,4 @@ class FeatureAlphaDropout(_DropoutNd):
              [-0.7792, -0.7792]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.feature_alpha_dropout)

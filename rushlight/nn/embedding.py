@@ -49,7 +49,7 @@ class _Table(Module):
 
     @classmethod
     def from_pretrained(cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any) -> T:
-        """A module on a table that is there: its rows, and its memory. `freeze`: it is not trained."""
+        """A module that uses an existing table and its memory: `freeze`: it is not trained."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -1,4 +1,4 @@
-"""What can be hung on a module's call: before and after `forward`, and before and after its backward."""
+"""Hooks of a module's call: before and after `forward`, and before and after its backward."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -14,16 +14,16 @@ from rushlight.errors import placed, warn
 from rushlight.tensor import Tensor, created, from_array
 
 Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
-number = count().__next__                         # keys of hooks: later ones are greater, none stands twice
+number = count().__next__                         # the next key of a hook: unique and increasing
 
-EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # (kind, hook) for those on all modules; empty as a rule
+EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # key -> (kind, hook) of the hooks on all modules; usually empty
 WITH_KWARGS: set[int] = set()                     # keys of those that want keyword arguments too,
 ALWAYS_CALLED: set[int] = set()                   # and of those that run also after an error
-REGISTERED: dict[int, tuple[str, Callable]] = {}  # (what is registered, hook)
-CALLED = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"  # what a call asks for
+REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of what is registered, hook)
+CALLED = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"  # the hooks that a call runs
 HOOKS = (*CALLED, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
          "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
-OLDER = "_older_backward_hooks"                   # those of register_backward_hook on all modules
+OLDER = "_older_backward_hooks"                   # hooks of register_backward_hook on all modules
 
 
 def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
@@ -81,22 +81,28 @@ def check_one_sort(one: bool, where: str) -> None:
 
 
 def register_module_parameter_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, parameter)` when a parameter is registered; what it returns takes its place."""
+    """Call `hook(module, name, parameter)` when a parameter is registered; its result replaces the
+    parameter.
+    """
     return add(REGISTERED, ("parameter", hook))
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, buffer)` when a buffer is registered; what it returns takes its place."""
+    """Call `hook(module, name, buffer)` when a buffer is registered; its result replaces the
+    buffer.
+    """
     return add(REGISTERED, ("buffer", hook))
 
 
 def register_module_module_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, submodule)` when a submodule is registered; what it returns takes its place."""
+    """Call `hook(module, name, submodule)` when a submodule is registered; its result replaces the
+    submodule.
+    """
     return add(REGISTERED, ("module", hook))
 
 
 def registered(module: Any, kind: str, name: str, value: Any) -> Any:
-    """What is registered, after the hooks that were told."""
+    """The object to register, after the hooks of registration have run."""
     for about, hook in list(REGISTERED.values()):
         if about == kind and (answer := hook(module, name, value)) is not None:
             value = answer
@@ -104,10 +110,12 @@ def registered(module: Any, kind: str, name: str, value: Any) -> Any:
 
 
 class Hooked:
-    """The part of a module that runs hooks. A module on which none was ever hung goes straight to `forward`."""
+    """The part of Module that runs hooks. A call of a module without hooks goes straight to
+    `forward`.
+    """
 
     _hooked = False
-    _is_full_backward_hook: bool | None = None    # of which sort its backward hooks are
+    _is_full_backward_hook: bool | None = None    # whether the backward hooks are full hooks; None: no hooks
     _forward_pre_hooks: dict[int, Callable]
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
@@ -123,7 +131,7 @@ class Hooked:
                 return call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
-            located(error, self)
+            with_module_path(error, self)
             raise
 
     def _hang(self, kind: str, hook: Callable, prepend: bool = False) -> Handle:
@@ -131,7 +139,7 @@ class Hooked:
         return add(getattr(self, kind), hook, prepend)
 
     def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
-        """Call `hook(module, args)` before forward; what it returns replaces the arguments.
+        """Call `hook(module, args)` before forward; its result replaces the arguments.
 
         `with_kwargs`: call `hook(module, args, kwargs)`, which may return (args, kwargs).
         """
@@ -142,7 +150,7 @@ class Hooked:
 
     def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> Handle:
-        """Call `hook(module, args, output)` after forward; what it returns replaces the output.
+        """Call `hook(module, args, output)` after forward; its result replaces the output.
 
         `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an error, with output None.
         """
@@ -156,31 +164,34 @@ class Hooked:
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known.
 
-        What it returns replaces them.
+        Its result replaces the gradients.
         """
         return self._hang("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
 
-        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and in
-        the result; None stands for those without a gradient.
+        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the
+        positional arguments and in the result; An input or output without a gradient gives None.
         """
         check_one_sort(self._is_full_backward_hook is not False, "")
         self._is_full_backward_hook = True
         return self._hang("_backward_hooks", hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` with what the node that made the output gets and gives: not what goes
-        to the inputs, where the module is of several ops. Prefer `register_full_backward_hook`."""
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the last node only,
+        not those of the module's inputs if the module has several ops. Prefer
+        `register_full_backward_hook`.
+        """
         check_one_sort(self._is_full_backward_hook is not True, "")
         self._is_full_backward_hook = False
         return self._hang("_backward_hooks", hook)
 
 
-def located(error: Exception, module: Any) -> None:
-    """Say in a message of ours in which module it went wrong: each module on the way out puts its name for the one
-    inside it in front, so that the outermost leaves the whole path."""
+def with_module_path(error: Exception, module: Any) -> None:
+    """Add to the message of our error in which module it was raised. Each module on the way out
+    puts its name for the inner module in front, so the outermost one completes the path.
+    """
     if not error.args or not isinstance(error.args[0], str):
         return
     if "\n  at: " not in error.args[0] and not placed(error):
@@ -191,7 +202,7 @@ def located(error: Exception, module: Any) -> None:
     else:
         child, path, kind, line = inner
         name = next((name for name, m in module._modules.items() if m is child), None)
-        if name is None:                          # called by a module that does not own it
+        if name is None:                          # called by a module that is not its parent
             return
         path = f"{name}.{path}" if path else name
     told = f"\n  module: {kind} '{path}'" if path else f"\n  module: {kind}"
@@ -200,8 +211,8 @@ def located(error: Exception, module: Any) -> None:
     error.__dict__["in_module"] = (module, path, kind, told)
 
 
-def all_of(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
-    """The hooks of one kind with their keys: those on all modules, then the module's own."""
+def hooks_of_kind(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
+    """(key, hook) of one kind: hooks on all modules first, then the module's own hooks."""
     shared = [(key, hook) for key, (k, hook) in list(EVERYWHERE.items()) if k == kind]
     return [*shared, *getattr(module, kind).items()]
 
@@ -211,32 +222,34 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
     done: set[int] = set()
     result = None
     try:
-        args, kwargs = before(module, args, kwargs)
+        args, kwargs = run_forward_pre_hooks(module, args, kwargs)
         full, older = backward_hooks(module)
-        first = [hook for _, hook in all_of(module, "_backward_pre_hooks")]
+        first = [hook for _, hook in hooks_of_kind(module, "_backward_pre_hooks")]
         passage = Passage(module, first, full) if full or first else None
         if passage is not None:
             args = passage.enter(args)
         result = module.forward(*args, **kwargs)
-        for key, hook in all_of(module, "_forward_hooks"):
+        for key, hook in hooks_of_kind(module, "_forward_hooks"):
             done.add(key)
-            answer = after(module, key, hook, args, kwargs, result)
+            answer = run_forward_hook(module, key, hook, args, kwargs, result)
             result = result if answer is None else answer
         result = result if passage is None else passage.leave(result)
         if older:
             watch_node(module, older, args, result)
         return result
     except Exception:
-        for key, hook in all_of(module, "_forward_hooks"):
+        for key, hook in hooks_of_kind(module, "_forward_hooks"):
             if (key in module._forward_hooks_always_called or key in ALWAYS_CALLED) and key not in done:
                 result = after_error(module, key, hook, args, kwargs, result)
         raise
 
 
 def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
-    """The result as a hook leaves it that is always called; what goes wrong in it hides no other error."""
+    """The result after a hook that is always called. An error in the hook does not hide an earlier
+    error.
+    """
     try:
-        answer = after(module, key, hook, args, kwargs, result)
+        answer = run_forward_hook(module, key, hook, args, kwargs, result)
     except Exception as error:
         whose = "global module" if key in ALWAYS_CALLED else "module"
         warn(f"{whose} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
@@ -246,7 +259,7 @@ def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: d
 
 
 def backward_hooks(module: Hooked) -> tuple[list[Callable], list[Callable]]:
-    """Those that see the gradients of inputs and outputs, and those that see what the last node gets and gives."""
+    """(full backward hooks, older hooks, which see the gradients of the last node only)."""
     shared = {kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind] for kind in ("_backward_hooks", OLDER)}
     own = list(module._backward_hooks.values())
     older = module._is_full_backward_hook is False
@@ -254,19 +267,19 @@ def backward_hooks(module: Hooked) -> tuple[list[Callable], list[Callable]]:
 
 
 def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) -> None:
-    """Hang hooks on the node that made the result."""
+    """Add hooks to the node that made the result."""
     var = result
     while not isinstance(var, Tensor):
         var = next(v for v in var.values() if isinstance(v, Tensor)) if isinstance(var, dict) else var[0]
     if (node := var.grad_fn) is not None:
         for hook in hooks:
             node.register_hook(partial(hook, module))
-        if (text := misses(args, result, node)) is not None:
+        if (text := missed_by_old_hooks(args, result, node)) is not None:
             warn(f"Using {text} Please use register_full_backward_hook to get the documented behavior.", FutureWarning)
 
 
-def misses(args: Any, result: Any, node: Any) -> str | None:
-    """What hooks on the result's node do not see, in torch's words; None if they see all."""
+def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
+    """What the hooks on the result's node miss, in torch's words; None if they miss nothing."""
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
@@ -282,9 +295,9 @@ def misses(args: Any, result: Any, node: Any) -> str | None:
     return None
 
 
-def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """The arguments after the hooks before forward."""
-    for key, hook in all_of(module, "_forward_pre_hooks"):
+    for key, hook in hooks_of_kind(module, "_forward_pre_hooks"):
         if key in module._forward_pre_hooks_with_kwargs:
             answer = hook(module, args, kwargs)
             if answer is not None:
@@ -299,24 +312,26 @@ def before(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return args, kwargs
 
 
-def after(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+def run_forward_hook(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
     if key in module._forward_hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)
 
 
 class Passage:
-    """One call's way in and out, at which backward hooks see the gradients go by."""
+    """The boundary of one call, where backward hooks see the gradients pass."""
 
     def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
         self.module, self.first, self.last = module, first, last       # before and after the module's backward
-        self.places: list[int] = []               # of the tensors among the arguments
+        self.places: list[int] = []               # positions of the tensors among the arguments
         self.inputs = 0                           # how many arguments there are
-        self.watched = False                      # whether a gradient will reach the way in
-        self.grad_output: tuple | None = None     # from when the outputs' gradients come until the hooks are told
+        self.watched = False                      # whether a gradient reaches the inputs
+        self.grad_output: tuple | None = None     # set between the two calls below
 
     def enter(self, args: tuple) -> tuple:
-        """The arguments, their tensors through a gate."""
+        """The arguments, after their tensors have passed an identity node that reports their
+        gradients.
+        """
         self.inputs = len(args)
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         tensors = [args[i] for i in self.places]
@@ -328,7 +343,7 @@ class Passage:
         return tuple(fresh.get(i, a) for i, a in enumerate(args))
 
     def leave(self, result: Any) -> Any:
-        """The result, its tensors through a gate."""
+        """The result, after its tensors have passed an identity node that reports their gradients."""
         if not isinstance(result, (Tensor, tuple)):
             warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
                  f"received {type(result)}")
@@ -337,7 +352,7 @@ class Passage:
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        seen = partial(self.outside, places=places, outputs=len(parts))      # it must not hold the parts: a cycle
+        seen = partial(self.outside, places=places, outputs=len(parts))      # no reference to `parts`: a cycle
         passed = Gate.apply(seen, *[parts[i] for i in places])
         for i, t in zip(places, passed):
             parts[i] = t
@@ -346,7 +361,9 @@ class Passage:
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
     def outside(self, grads: tuple, like: list[Kind], places: list[int], outputs: int) -> tuple:
-        """The gradients of the outputs have come: hooks see None for an output that has none, backward goes on with 0."""
+        """Called with the gradients of the outputs. Hooks see None for a missing gradient; backward
+        continues with 0.
+        """
         known = dict(zip(places, grads))
         shown = tuple(known.get(i) for i in range(outputs))
         for hook in self.first:
@@ -362,9 +379,9 @@ class Passage:
         return filled([shown[i] for i in places], like)
 
     def inside(self, grads: tuple, like: list[Kind]) -> tuple:
-        """The gradients of the inputs have come."""
+        """Called with the gradients of the inputs."""
         grads = filled(grads, like)
-        if self.grad_output is None:              # past the outputs, as by a dict that was returned, or a second derivative
+        if self.grad_output is None:              # not through the outputs: forward returned a dict, or a second derivative
             return grads
         known = dict(zip(self.places, grads))
         answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))
@@ -378,7 +395,7 @@ class Passage:
 
 
 def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
-    """What a hook returned in the place of the gradients. RuntimeError for another number of them."""
+    """The gradients that a hook returned. RuntimeError if their number is wrong."""
     if answer is None:
         return grads
     given = answer if isinstance(answer, tuple) else (answer,)
@@ -389,12 +406,12 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
 
 
 def filled(grads: Iterable[Tensor | None], like: list[Kind]) -> tuple:
-    """0 where there is no gradient."""
+    """The gradients, with zeros for each None."""
     return tuple(created(from_array(np.zeros(shape, dtype))) if g is None else g for g, (shape, dtype) in zip(grads, like))
 
 
 class Gate(Function):
-    """The identity on several tensors, which shows their gradients to a function."""
+    """The identity on several tensors; its backward passes their gradients to a function."""
 
     @staticmethod
     def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:

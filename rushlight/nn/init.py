@@ -29,8 +29,9 @@ __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """gain = by how much weights must be larger for a signal to keep its variance through a nonlinearity.
 
-    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 + slope^2)) for
-    leaky_relu, `param` its slope, 0.01 unless told. ValueError for an unknown name or a slope that is no number.
+    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 +
+    slope^2)) for leaky_relu, `param` its slope, by default 0.01. ValueError for an unknown name or
+    a slope that is no number.
 
     >>> rushlight.nn.init.calculate_gain("tanh")
     1.6666666666666667
@@ -113,7 +114,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """tensor[d, d, middle] <- 1, else 0: a convolution that passes through as many input channels as it can.
+    """tensor[d, d, middle] <- 1, else 0: a convolution that is the identity on as many channels as
+    possible.
 
     ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output channels.
 
@@ -230,8 +232,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
                   generator: Seed = None) -> Tensor:
     """tensor <- normal numbers that lie in [a, b].
 
-    Where more than 30 % would lie inside, those outside are drawn again; otherwise uniform numbers are kept with a
-    probability that follows the density.
+    If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers
+    are kept with a probability that follows the density.
 
     >>> w = rushlight.nn.init.trunc_normal_(rushlight.empty(1000), std=2.0)
     >>> bool(w.abs().max() <= 2)

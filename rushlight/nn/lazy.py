@@ -1,6 +1,7 @@
-"""Modules that learn their input's size from the first input that they see."""
+"""Modules that take the size of their input from the first input."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,33 +33,33 @@ from rushlight.tensor import Tensor, from_array
 
 
 class LazyModuleMixin:
-    """The part of a module whose parameters get their shapes at the first call, or from a state that is loaded.
+    """A mixin for modules whose parameters get their shapes at the first call, or from a loaded state dict.
 
-    A class with it defines `initialize_parameters(*args)`, which is given the arguments of the first call and
-    materializes the parameters; the module then becomes one of `cls_to_become`. Until then parameters are
-    UninitializedParameters, which have no elements. Make optimizers and copy states once they have.
+    A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call and materializes the
+    parameters; after that the module's class becomes `cls_to_become`. Before that parameters are
+    UninitializedParameters, which have no elements. Create optimizers and copy states only after the first call.
     """
 
     cls_to_become: type | None = None
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
+    register_forward_pre_hook: Callable           # Module's
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        hang = self.register_forward_pre_hook  # type: ignore[attr-defined]
-        self._initialize_hook = hang(infer_parameters, with_kwargs=True)
+        self._initialize_hook = self.register_forward_pre_hook(infer_parameters, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialize the parameters for these arguments of forward. Every lazy class defines it."""
+        """Materialize the parameters for these arguments of forward. Every lazy class defines this method."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether the shape of a parameter or buffer is still open."""
+        """Whether a parameter or buffer has no shape yet."""
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
 
 def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
-    """Before the first forward: give the parameters shapes, and make the module an ordinary one."""
+    """A hook before the first forward: give the parameters shapes and make the module an ordinary one."""
     module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
         raise RuntimeError(f"module {module._get_name()} has not been fully initialized: initialize_parameters must "
@@ -66,20 +67,33 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
     module._initialize_hook.remove()
     del module._initialize_hook
     if not any([getattr(module, kind) for kind in CALLED]):
-        del module._hooked                        # calls go straight to forward again
+        del module._hooked                        # without hooks a call goes straight to forward
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become
 
 
-def waiting(wanted: bool, dtype: Any, device: Any) -> UninitializedParameter | None:
-    """A parameter whose shape is open, or None for one that is not wanted."""
-    return UninitializedParameter(dtype=dtype, device=device) if wanted else None
+class _LazyLayer(LazyModuleMixin):
+    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call sets it."""
+
+    _size_name: str
+    weight: Any
+    bias: Any
+
+    def _add_uninitialized(self, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
+        """Set weight and bias to parameters without a shape, or to None where they are not wanted."""
+        self.weight, self.bias = (UninitializedParameter(dtype=dtype, device=device) if wanted else None
+                                  for wanted in (weight, bias))
+
+    def reset_parameters(self) -> None:
+        """Set the initial values of the parameters, once their shapes are known."""
+        if not self.has_uninitialized_params() and getattr(self, self._size_name) != 0:
+            super().reset_parameters()  # type: ignore[misc]  # of the other base class
 
 
 # -- linear ------------------------------------------------------------------------------------------------------------
 
-class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear whose `in_features` is the last dimension of the first input.
+class LazyLinear(_LazyLayer, Linear):
+    """A Linear whose `in_features` is the size of the last dimension of the first input.
 
     >>> m = rushlight.nn.LazyLinear(3)
     >>> m(rushlight.ones(4, 2)).shape
@@ -88,58 +102,49 @@ class LazyLinear(LazyModuleMixin, Linear):
     Linear(in_features=2, out_features=3, bias=True)
     """
 
-    cls_to_become = Linear
+    cls_to_become, _size_name = Linear, "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(0, 0, False, device, dtype)
         self.out_features = out_features
-        self.weight = waiting(True, dtype, device)  # type: ignore[assignment]
-        self.bias = waiting(bias, dtype, device)
+        self._add_uninitialized(True, bias, dtype, device)
 
-    def reset_parameters(self) -> None:
-        """Draw weight and bias, once their shapes are known."""
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
-
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
-        """Weight (out_features, last dimension of the input) and bias, drawn."""
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Weight (out_features, last dimension of the input) and bias, with initial values."""
         size = input.array.shape[-1]
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = size
-                self.weight.materialize((self.out_features, size))  # type: ignore[attr-defined]
+                self.weight.materialize((self.out_features, size))
                 if self.bias is not None:
-                    self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
+                    self.bias.materialize((self.out_features,))
                 self.reset_parameters()
         self.in_features = self.in_features or size
 
 
 # -- convolution -------------------------------------------------------------------------------------------------------
 
-class _LazyConv(LazyModuleMixin, _ConvNd):
-    """What the lazy convolutions share: `in_channels` is the first input's."""
+class _LazyConv(_LazyLayer, _ConvNd):
+    """The base of the lazy convolutions: `in_channels` is the number of channels of the first input."""
 
-    def _wait(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    _size_name = "in_channels"
+
+    def _finish(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        """The end of a constructor, which makes `_ConvNd` with 0 channels."""
         check(self.groups, out_channels, self.groups, self.padding_mode)
         self.out_channels = out_channels
-        self.weight = waiting(True, dtype, device)  # type: ignore[assignment]
-        self.bias = waiting(bias, dtype, device)
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias, once their shapes are known."""
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
+        self._add_uninitialized(True, bias, dtype, device)
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Weight and bias for as many channels as the input has. RuntimeError, ValueError for ones that cannot be."""
+        """Weight and bias for the channels of the input. RuntimeError or ValueError for an unsuitable input."""
         if self.has_uninitialized_params():
             channels = self._channels(input)
             check(channels, self.out_channels, self.groups, self.padding_mode)
             self.in_channels = channels
             first, second = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
-            self.weight.materialize((first, second // self.groups, *self.kernel_size))  # type: ignore[attr-defined]
+            self.weight.materialize((first, second // self.groups, *self.kernel_size))
             if self.bias is not None:
-                self.bias.materialize((self.out_channels,))  # type: ignore[attr-defined]
+                self.bias.materialize((self.out_channels,))
             self.reset_parameters()
         self.in_channels = self.in_channels or self._channels(input)
 
@@ -151,29 +156,29 @@ class _LazyConv(LazyModuleMixin, _ConvNd):
         return input.array.shape[-n - 1]
 
 
-class _LazyPlain(_LazyConv):
-    """A lazy convolution's constructor."""
+class _LazyConvNd(_LazyConv):
+    """The constructor of the lazy convolutions."""
 
     def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                  groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None):
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._wait(out_channels, bias, device, dtype)
+        self._finish(out_channels, bias, device, dtype)
 
 
-class _LazyTransposed(_LazyConv):
-    """A lazy transposed convolution's constructor."""
+class _LazyConvTransposeNd(_LazyConv):
+    """The constructor of the lazy transposed convolutions."""
 
     def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
                  groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
                  device: Any = None, dtype: Any = None):
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
                          device, dtype)
-        self._wait(out_channels, bias, device, dtype)
+        self._finish(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_LazyPlain, Conv1d):  # type: ignore[misc]
-    """A Conv1d whose `in_channels` is the first input's.
+class LazyConv1d(_LazyConvNd, Conv1d):
+    """A Conv1d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv1d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5)).shape, m.in_channels
@@ -183,8 +188,8 @@ class LazyConv1d(_LazyPlain, Conv1d):  # type: ignore[misc]
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyPlain, Conv2d):  # type: ignore[misc]
-    """A Conv2d whose `in_channels` is the first input's.
+class LazyConv2d(_LazyConvNd, Conv2d):
+    """A Conv2d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv2d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5, 5)).shape
@@ -196,8 +201,8 @@ class LazyConv2d(_LazyPlain, Conv2d):  # type: ignore[misc]
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyPlain, Conv3d):  # type: ignore[misc]
-    """A Conv3d whose `in_channels` is the first input's.
+class LazyConv3d(_LazyConvNd, Conv3d):
+    """A Conv3d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv3d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5, 5, 5)).shape, m.in_channels
@@ -207,8 +212,8 @@ class LazyConv3d(_LazyPlain, Conv3d):  # type: ignore[misc]
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[misc]
-    """A ConvTranspose1d whose `in_channels` is the first input's.
+class LazyConvTranspose1d(_LazyConvTransposeNd, ConvTranspose1d):
+    """A ConvTranspose1d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose1d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5)).shape, m.in_channels
@@ -218,8 +223,8 @@ class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):  # type: ignore[mis
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[misc]
-    """A ConvTranspose2d whose `in_channels` is the first input's.
+class LazyConvTranspose2d(_LazyConvTransposeNd, ConvTranspose2d):
+    """A ConvTranspose2d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose2d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5, 5)).shape, m.in_channels
@@ -229,8 +234,8 @@ class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):  # type: ignore[mis
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[misc]
-    """A ConvTranspose3d whose `in_channels` is the first input's.
+class LazyConvTranspose3d(_LazyConvTransposeNd, ConvTranspose3d):
+    """A ConvTranspose3d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose3d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5, 5, 5)).shape, m.in_channels
@@ -242,36 +247,33 @@ class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):  # type: ignore[mis
 
 # -- normalization -----------------------------------------------------------------------------------------------------
 
-class _LazyNorm(LazyModuleMixin, _NormBase):
-    """What the lazy norms share: `num_features` is the first input's, of its dimension 1."""
+class _LazyNorm(_LazyLayer, _NormBase):
+    """The base of the lazy norms: `num_features` is the size of dimension 1 of the first input."""
+
+    _size_name = "num_features"
 
     def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight, self.bias = waiting(affine, dtype, device), waiting(affine and bias, dtype, device)
+        self._add_uninitialized(affine, affine and bias, dtype, device)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(dtype=dtype, device=device)
             self.running_var = UninitializedBuffer(dtype=dtype, device=device)
             self.num_batches_tracked = from_array(np.zeros((), np.int64))
 
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0, statistics forgotten, once their shapes are known."""
-        if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()
-
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
-        """Everything as long as the input has channels."""
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Weight, bias and statistics for the channels of the input."""
         if self.has_uninitialized_params():
             self.num_features = input.array.shape[1]
             for t in (self.weight, self.bias, self.running_mean, self.running_var):
                 if t is not None:
-                    t.materialize((self.num_features,))  # type: ignore[attr-defined]
+                    t.materialize((self.num_features,))
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):  # type: ignore[misc]
-    """A BatchNorm1d whose `num_features` is the first input's.
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """A BatchNorm1d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm1d()
     >>> m(rushlight.ones(4, 3)).shape
@@ -283,8 +285,8 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):  # type: ignore[misc]
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):  # type: ignore[misc]
-    """A BatchNorm2d whose `num_features` is the first input's.
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """A BatchNorm2d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm2d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4))
@@ -295,8 +297,8 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):  # type: ignore[misc]
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):  # type: ignore[misc]
-    """A BatchNorm3d whose `num_features` is the first input's.
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """A BatchNorm3d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm3d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))
@@ -307,8 +309,8 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):  # type: ignore[misc]
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):  # type: ignore[misc]
-    """An InstanceNorm1d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+    """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm1d()
     >>> _ = m(rushlight.ones(2, 3, 4))
@@ -319,8 +321,8 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):  # type: ignore[misc]
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):  # type: ignore[misc]
-    """An InstanceNorm2d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+    """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm2d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4))
@@ -331,8 +333,8 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):  # type: ignore[misc]
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):  # type: ignore[misc]
-    """An InstanceNorm3d whose `num_features` is the first input's, with weight, bias and running statistics unless told.
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+    """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm3d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))

@@ -55,10 +55,10 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        try:                                      # 0.2 us, against 1 for each `self.weight`, which goes by __getattr__
+        try:                                      # 0.2 us; `self.weight` takes 1 us, since it calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except (KeyError, AttributeError):        # computed from others, as by weight norm; or self is no module
+        except (KeyError, AttributeError):        # e.g. weight norm: `weight` is not a parameter; or self is no Module
             weight, bias = self.weight, self.bias
         return linear(input, weight, bias)
 

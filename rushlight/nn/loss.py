@@ -1,4 +1,6 @@
-"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are what was before it."""
+"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are its older
+form.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from math import prod
 from typing import Any
 
 from rushlight.nn import functional as F
-from rushlight.nn.functional.loss import settled
+from rushlight.nn.functional.loss import reduction_of
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.shape import PairwiseDistance
@@ -22,7 +24,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
         super().__init__()
-        self.__dict__.update(settings, reduction=settled(size_average, reduce, reduction))
+        self.__dict__.update(settings, reduction=reduction_of(size_average, reduce, reduction))
 
 
 class _WeightedLoss(_Loss):
@@ -262,7 +264,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 # -- margins ---------------------------------------------------------------------------------------------------------
 
 class MarginRankingLoss(_Loss):
-    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2.
+    """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be
+    larger.
 
     >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
     >>> rushlight.nn.MarginRankingLoss(reduction="none")(x1, x2, y)

@@ -11,13 +11,13 @@ from rushlight.errors import Suggesting, explain
 from rushlight.nn.conversion import Convertible
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.nn.state import EXTRA as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
+from rushlight.nn.state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from rushlight.nn.state import Stateful
 from rushlight.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
-SETS = ("_parameters", "_buffers", "_modules")    # where attributes live that are not in the instance's __dict__
+ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")    # hold the attributes outside of __dict__
 
 
 class Module(Hooked, Stateful, Convertible, Suggesting):
@@ -38,7 +38,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     dump_patches = False
     call_super_init = False
     training: bool
-    _derived: tuple[str, ...] = ()                # what is computed here, and stands in the state of torch's modules
+    _derived: tuple[str, ...] = ()                # computed attributes that torch's pickles contain
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
@@ -47,7 +47,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             raise TypeError(f"{type(self).__name__}.__init__() got {what}")
         self.__dict__.update(
             training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set(),
-            _hooks_with_module=set(), **{kind: OrderedDict() for kind in HOOKS})     # torch hangs weak references on them
+            _hooks_with_module=set(), **{kind: OrderedDict() for kind in HOOKS})     # which takes weak references
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -63,7 +63,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if "_modules" in own:                     # the last that __init__ makes; a loop over SETS takes 1.5 times as long
+        if "_modules" in own:                     # __init__ makes this set last; a loop over SETS is 1.5 times slower
             found = own["_modules"]
             if name in found:
                 return found[name]
@@ -79,22 +79,22 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if isinstance(value, Parameter):
-            begun(own, "parameters")
-            forget(self, name, "_parameters")
+            check_initialized(own, "parameters")
+            remove_name(self, name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            begun(own, "module")
-            forget(self, name, "_modules")
+            check_initialized(own, "module")
+            remove_name(self, name, "_modules")
             own["_modules"][name] = registered(self, "module", name, value)
         elif isinstance(value, Buffer):
-            begun(own, "buffers")
-            forget(self, name, "_buffers")
+            check_initialized(own, "buffers")
+            remove_name(self, name, "_buffers")
             self.register_buffer(name, value, value.persistent)
         elif "_parameters" not in own or not self._replace(name, value):
             object.__setattr__(self, name, value)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Put None, or a buffer's tensor, in the place of what is registered under the name; False if nothing is."""
+        """Replace the object registered under the name by None or a tensor; False if there is none."""
         if name in self._parameters:
             if value is not None:
                 raise TypeError(f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None "
@@ -115,7 +115,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return True
 
     def __delattr__(self, name: str) -> None:
-        for kind in SETS:
+        for kind in ATTRIBUTE_DICTS:
             if name in self.__dict__.get(kind, ()):
                 del self.__dict__[kind][name]
                 self._non_persistent_buffers_set.discard(name)
@@ -132,12 +132,14 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def __setstate__(self, state: dict) -> None:
         Module.__init__(self)
         self.__dict__.update({name: value for name, value in state.items() if name not in self._derived})
-        if any([state.get(kind) for kind in CALLED]):                # torch's modules do not say that they have hooks
+        if any([state.get(kind) for kind in CALLED]):                # torch's modules have no flag for hooks
             self.__dict__["_hooked"] = True
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError for what is none."""
-        begun(self.__dict__, "parameter")
+        """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError
+        for another type.
+        """
+        check_initialized(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
@@ -149,8 +151,10 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         self._parameters[name] = param if param is None else registered(self, "parameter", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is no parameter but moves, and unless `persistent=False` is saved, with the module."""
-        begun(self.__dict__, "buffer")
+        """Add a tensor that is not a parameter. It moves with the module and is saved, unless
+        `persistent=False`.
+        """
+        check_initialized(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
@@ -158,10 +162,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a submodule under a name. TypeError for what is none, KeyError for a bad or taken name."""
+        """Add a submodule under a name. TypeError for another type, KeyError for a bad or taken
+        name.
+        """
         if module is not None and not isinstance(module, Module):
             raise not_a_module(module)
-        begun(self.__dict__, "module")
+        check_initialized(self.__dict__, "module")
         check_name(self, name, "module", "_modules")
         self._modules[name] = registered(self, "module", name, module)
 
@@ -250,7 +256,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name; `strict`: only where there is one."""
+        """Put a module at a dotted name; `strict`: only an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
             raise ValueError("Cannot set the submodule without a target name!")
@@ -300,7 +306,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the parameters' gradients, or set them to 0."""
+        """Set the gradients of the parameters to None, or to 0."""
         for parameter in self.parameters():
             if parameter._grad is not None:
                 parameter._grad = None if set_to_none else zeroed(parameter._grad)
@@ -326,17 +332,17 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
 # -- helpers ---------------------------------------------------------------------------------------------------------
 
-def begun(own: dict, what: str) -> None:
+def check_initialized(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
         raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
 
 
-def forget(module: Module, name: str, kept: str) -> None:
-    """Take a name out of everywhere but one set."""
+def remove_name(module: Module, name: str, kept: str) -> None:
+    """Remove a name from all sets but one, and from the instance's __dict__."""
     own = module.__dict__
     own.pop(name, None)
-    for kind in SETS:
+    for kind in ATTRIBUTE_DICTS:
         if kind != kept:
             own[kind].pop(name, None)
     if kept != "_buffers":
@@ -364,7 +370,7 @@ def type_name(value: Any) -> str:
 
 
 def not_a_module(value: Any) -> TypeError:
-    """The error for what was given as a part of a module, and is none."""
+    """The TypeError for a value that is not a module, with a hint."""
     if isinstance(value, type) and issubclass(value, Module):
         return TypeError(explain(f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
                                  f"make one: {value.__name__}()"))
@@ -394,7 +400,9 @@ def zeroed(grad: Tensor) -> Tensor:
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """The text with its lines after the first indented, as programs that write a `__repr__` of their own do it."""
+    """The text with all lines but the first indented. Programs with their own `__repr__` import
+    this helper.
+    """
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 

@@ -67,7 +67,9 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _add_projections(self, bias: bool, made: dict) -> None:
-        """The weights, in torch's order: None where there is one for all three, or three and not one."""
+        """The weights, in torch's order: None for the unused ones: there is one for q, k and v
+        together, or one for each.
+        """
         size, one = self.embed_dim, self._qkv_same_embed_dim
         shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
         if one:
@@ -81,13 +83,13 @@ class MultiheadAttention(Module):
 
     def _reset_parameters(self) -> None:
         """Draw the weights, then the biases of k and v; the others become 0."""
-        weights = (self.in_proj_weight,) if self._qkv_same_embed_dim else (
+        weights: tuple[Any, ...] = (self.in_proj_weight,) if self._qkv_same_embed_dim else (
             self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         for weight in weights:
-            init.xavier_uniform_(weight)  # type: ignore[arg-type]
+            init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
-            for bias in (self.in_proj_bias, self.out_proj.bias):
-                init.constant_(bias, 0.0)  # type: ignore[arg-type]
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)  # type: ignore[arg-type]  # it has a bias, too
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 init.xavier_normal_(bias)
@@ -110,7 +112,7 @@ class MultiheadAttention(Module):
 
 
 def steps_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(N, L, E) -> (L, N, E); what was one tensor stays one."""
+    """(N, L, E) -> (L, N, E); tensors that were the same object stay the same object."""
     q = query.transpose(0, 1)
     k = q if key is query else key.transpose(0, 1)
     v = k if value is key else q if value is query else value.transpose(0, 1)

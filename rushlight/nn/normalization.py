@@ -12,7 +12,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import Settled, uninitialized
+from rushlight.nn.settings import FunctionModule, uninitialized
 from rushlight.tensor import Tensor, from_array
 
 
@@ -38,9 +38,9 @@ class _NormBase(_Affine):
     """Weight and bias (C,), and running statistics; each may be missing."""
 
     _version = 2
-    running_mean: Tensor | None
-    running_var: Tensor | None
-    num_batches_tracked: Tensor | None
+    running_mean: Any                             # Tensor, or None without running statistics
+    running_var: Any
+    num_batches_tracked: Any
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
                  track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
@@ -58,9 +58,9 @@ class _NormBase(_Affine):
     def reset_running_stats(self) -> None:
         """Forget the statistics: mean 0, variance 1."""
         if self.track_running_stats:
-            init.zeros_(self.running_mean)  # type: ignore[arg-type]
-            init.ones_(self.running_var)  # type: ignore[arg-type]
-            init.zeros_(self.num_batches_tracked)  # type: ignore[arg-type]
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, statistics forgotten."""
@@ -89,9 +89,9 @@ class _NormBase(_Affine):
 class _BatchNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over the batch and all else.
 
-    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum) running + momentum
-    new, or their plain average if `momentum` is None. In evaluation they are the running ones, if those are tracked.
-    """
+    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum)
+    running + momentum new, or their plain average if `momentum` is None. In evaluation mean and var
+    are the running statistics, if they are tracked. """
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -196,7 +196,7 @@ class SyncBatchNorm(_BatchNorm):
 class _InstanceNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
 
-    No weight, bias or running statistics unless told.
+    By default without weight, bias and running statistics.
     """
 
     n = 1                                         # spatial dimensions
@@ -274,7 +274,7 @@ class LayerNorm(_Affine):
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
-        try:                                      # as in Linear: each `self.weight` goes by __getattr__
+        try:                                      # as in Linear: `self.weight` calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
         except (KeyError, AttributeError):
@@ -289,7 +289,8 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
 
-    eps: the dtype's unless told. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
+    Default eps: that of the dtype. B. Zhang, R. Sennrich, *Root mean square layer normalization*,
+    2019.
 
     >>> rushlight.nn.RMSNorm(2)(rushlight.tensor([3., 4.])).detach()  # over sqrt(12.5)
     tensor([0.8485, 1.1314])
@@ -344,7 +345,7 @@ class GroupNorm(_Affine):
                 f"bias={self.bias is not None}")
 
 
-class LocalResponseNorm(Settled):
+class LocalResponseNorm(FunctionModule):
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al., 2012.
 
     >>> rushlight.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1)).squeeze()

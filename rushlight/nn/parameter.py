@@ -1,7 +1,7 @@
-"""Tensors that modules own: parameters, which are trained, and buffers, which are not."""
+"""Tensors of modules: parameters, which are trained, and buffers, which are not."""
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from rushlight.ops.arguments import sizes
 from rushlight.printing import format_parameter
 from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
 
+ARRAY: Any = Tensor.__dict__["array"]             # the slot, which Uninitialized hides
+
 
 class Marked(type(Tensor)):  # type: ignore[misc]
     """The class of Parameter: tensors of users' classes that were made parameters count as instances."""
@@ -23,10 +25,10 @@ class Marked(type(Tensor)):  # type: ignore[misc]
 
 
 class Parameter(Tensor, metaclass=Marked):
-    """A tensor to be trained: as an attribute of a module it is one of its `parameters()`.
+    """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
-    It shares the memory of `data` and requires a gradient unless told otherwise. Of a tensor of the user's own class it is
-    one of that class. RuntimeError if it is to require a gradient and is neither floating-point nor complex.
+    It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is
+    neither floating-point nor complex. For a user's subclass of Tensor the result has that class.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:
@@ -44,7 +46,7 @@ class Parameter(Tensor, metaclass=Marked):
         self.requires_grad = requires_grad
         return self
 
-    __init__ = object.__init__  # type: ignore[assignment]  # a class whose own __new__ takes more gets by without one
+    __init__ = object.__init__  # so a subclass whose __new__ takes more arguments needs no __init__
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
@@ -58,7 +60,7 @@ class Parameter(Tensor, metaclass=Marked):
 
 
 class Buffer(Tensor):
-    """A tensor that a module keeps beside its parameters; saved with them if `persistent`.
+    """A tensor of a module that is not trained. It is saved with the parameters if `persistent`.
 
     >>> m = rushlight.nn.Module()
     >>> m.mean = rushlight.nn.Buffer(rushlight.zeros(2))
@@ -76,12 +78,12 @@ class Buffer(Tensor):
         self.persistent = persistent
         return self
 
-    __init__ = object.__init__  # type: ignore[assignment]
+    __init__ = object.__init__
 
 
 def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
-    """A parameter of the user's own class of tensors."""
-    made = data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    """A parameter of the user's subclass of Tensor."""
+    made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
                            "returns an instance of the same type, but return type "
@@ -92,7 +94,7 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
 
 
 def on_memory_of(self: Tensor, data: Any) -> None:
-    """Make `self` a leaf on the memory of `data`; a write to either is noticed by both."""
+    """Make `self` a leaf on the memory of `data`. Both share the record of writes."""
     if data is None:
         data = from_array(np.zeros(0, dtypes.get_default_dtype().numpy))
     if not isinstance(data, Tensor):
@@ -102,18 +104,17 @@ def on_memory_of(self: Tensor, data: Any) -> None:
     self.writes = writes_of(data)
 
 
-# -- of a shape still to be known ------------------------------------------------------------------------------------
+# -- uninitialized ---------------------------------------------------------------------------------------------------
 
 class Uninitialized(Tensor):
-    """The part of a parameter or buffer that waits for its shape: all that is known of it is its dtype.
+    """A parameter or buffer without a shape: only its dtype is known.
 
-    It may stand in a module, an optimizer, a state dict, and be converted; whatever asks for its elements is a
-    ValueError, whoever asks for its shape gets a RuntimeError.
-    """
+    It may be in a module, an optimizer or a state dict, and be converted. Reading its elements is a
+    ValueError, reading its shape a RuntimeError. """
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
-    becomes: ClassVar[type[Tensor]] = Tensor
+    becomes: ClassVar[Any] = Tensor             # the class after `materialize`
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
@@ -121,9 +122,9 @@ class Uninitialized(Tensor):
         d = dtypes.or_default(dtype)
         self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
-        self.__class__ = self.becomes  # type: ignore[assignment]  # a node asks for the shape
+        self.__class__ = self.becomes  # since a node reads the shape
         self.requires_grad = requires_grad
-        self.__class__ = own  # type: ignore[assignment]
+        self.__class__ = own
 
     @property
     def array(self) -> np.ndarray:
@@ -134,7 +135,7 @@ class Uninitialized(Tensor):
 
     @array.setter
     def array(self, value: np.ndarray) -> None:
-        Tensor.array.__set__(self, value)  # type: ignore[attr-defined]
+        ARRAY.__set__(self, value)
 
     @property
     def shape(self) -> Any:
@@ -147,27 +148,27 @@ class Uninitialized(Tensor):
     @property
     def dtype(self) -> dtypes.dtype:
         """The type that the elements will have."""
-        return dtypes.of(held(self).dtype)
+        return dtypes.of(empty_array(self).dtype)
 
     @property
     def data(self) -> Tensor:
         """A tensor of no elements."""
-        return from_array(held(self))
+        return from_array(empty_array(self))
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        self.array = held(value)
+        self.array = empty_array(value)
 
     def is_complex(self) -> bool:
         """Whether the elements will be complex numbers."""
         return self.dtype.is_complex
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """One that waits too, in another dtype: what `module.to` asks for."""
-        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)  # type: ignore[attr-defined]
+        """An uninitialized tensor of another dtype: `module.to` calls this."""
+        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The same by its old name, or the name of the type."""
+        """`to` by its old name; without a dtype, the name of the type."""
         return self.data.type() if dtype is None else self.to(dtypes.as_dtype(dtype))
 
     float, double, half, bfloat16 = (
@@ -189,7 +190,7 @@ class Uninitialized(Tensor):
         d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         shape = sizes(shape)
         self.data = from_array(np.empty(shape, d.numpy))
-        self.__class__ = self.becomes  # type: ignore[assignment]
+        self.__class__ = self.becomes
         if self.node is not None:
             self.node.shape = shape
 
@@ -198,11 +199,11 @@ class Uninitialized(Tensor):
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = waiting(self.__class__, held(self).dtype, self.requires_grad)
+            memo[id(self)] = waiting(self.__class__, empty_array(self).dtype, self.requires_grad)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return waiting, (self.__class__, held(self).dtype, self.requires_grad)
+        return waiting, (self.__class__, empty_array(self).dtype, self.requires_grad)
 
 
 class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
@@ -239,9 +240,9 @@ class UninitializedBuffer(Uninitialized):
         self.persistent = persistent
 
 
-def held(t: Any) -> np.ndarray:
+def empty_array(t: Any) -> np.ndarray:
     """The empty array that keeps the dtype."""
-    return Tensor.array.__get__(t)  # type: ignore[attr-defined]
+    return ARRAY.__get__(t)
 
 
 def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
@@ -249,6 +250,6 @@ def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
     return kind(requires_grad, None, dtypes.of(dtype))
 
 
-def is_lazy(value: Any) -> bool:
+def is_lazy(value: Any) -> TypeGuard[Uninitialized]:
     """Whether a tensor is a parameter or buffer whose shape is not known yet."""
     return isinstance(value, Uninitialized)

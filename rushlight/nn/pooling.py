@@ -7,15 +7,14 @@ from typing import Any
 from rushlight.nn import functional as F
 from rushlight.nn.functional.sizes import each
 from rushlight.nn.module import Module
-from rushlight.nn.settings import Settled
+from rushlight.nn.settings import FunctionModule
 from rushlight.tensor import Tensor
 
 
-class _MaxPoolNd(Settled):
+class _MaxPoolNd(FunctionModule):
     """Maxima over windows; settings as `nn.functional.max_pool2d`."""
 
-    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-    function: Callable
+    _shown_settings = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
                  return_indices: bool = False, ceil_mode: bool = False):
@@ -23,7 +22,7 @@ class _MaxPoolNd(Settled):
                          dilation=dilation, return_indices=return_indices, ceil_mode=ceil_mode)
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+        return type(self)._function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
                                    self.return_indices)
 
 
@@ -34,20 +33,20 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[5., 3.]])
     """
 
-    function = staticmethod(F.max_pool1d)
+    _function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
     """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
 
-    (C, H, W) is one sample. `stride`: the kernel's size unless told; `return_indices`: (maxima, their places), for
-    `MaxUnpool2d`.
+    (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their
+    indices), for `MaxUnpool2d`.
 
     >>> rushlight.nn.MaxPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[5., 8.]]])
     """
 
-    function = staticmethod(F.max_pool2d)
+    _function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -57,14 +56,13 @@ class MaxPool3d(_MaxPoolNd):
     tensor([[[[7.]]]])
     """
 
-    function = staticmethod(F.max_pool3d)
+    _function = staticmethod(F.max_pool3d)
 
 
-class _MaxUnpoolNd(Settled):
-    """Maxima put back where `MaxPool(return_indices=True)` found them."""
+class _MaxUnpoolNd(FunctionModule):
+    """The base of MaxUnpool: the inverse of `MaxPool(return_indices=True)`."""
 
     n = 2
-    function: Callable
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         kernel = each(kernel_size, self.n)
@@ -72,7 +70,7 @@ class _MaxUnpoolNd(Settled):
                          padding=each(padding, self.n))
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -83,7 +81,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     tensor([[0., 5., 3., 0.]])
     """
 
-    n, function = 1, staticmethod(F.max_unpool1d)
+    n, _function = 1, staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -95,7 +93,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
              [0., 0.]]])
     """
 
-    n, function = 2, staticmethod(F.max_unpool2d)
+    n, _function = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -106,14 +104,13 @@ class MaxUnpool3d(_MaxUnpoolNd):
     tensor([0., 0., 0., 0., 0., 0., 0., 7.])
     """
 
-    n, function = 3, staticmethod(F.max_unpool3d)
+    n, _function = 3, staticmethod(F.max_unpool3d)
 
 
-class _AvgPoolNd(Settled):
+class _AvgPoolNd(FunctionModule):
     """Means over windows; settings as `nn.functional.avg_pool2d`."""
 
-    _shown = ("kernel_size", "stride", "padding")
-    function: Callable
+    _shown_settings = ("kernel_size", "stride", "padding")
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True, divisor_override: int | None = None):
@@ -121,7 +118,7 @@ class _AvgPoolNd(Settled):
                          ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override)
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+        return type(self)._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
                                    self.count_include_pad, self.divisor_override)
 
 
@@ -132,7 +129,7 @@ class AvgPool1d(_AvgPoolNd):
     tensor([[3.0000, 2.5000]])
     """
 
-    function = staticmethod(F.avg_pool1d)
+    _function = staticmethod(F.avg_pool1d)
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True):
@@ -148,7 +145,7 @@ class AvgPool2d(_AvgPoolNd):
     tensor([[[2.5000, 4.7500]]])
     """
 
-    function = staticmethod(F.avg_pool2d)
+    _function = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPoolNd):
@@ -158,19 +155,18 @@ class AvgPool3d(_AvgPoolNd):
     tensor([[[[3.5000]]]])
     """
 
-    function = staticmethod(F.avg_pool3d)
+    _function = staticmethod(F.avg_pool3d)
 
 
-class _AdaptiveAvgPoolNd(Settled):
+class _AdaptiveAvgPoolNd(FunctionModule):
     """Means of `output_size` nearly equal parts of each dimension; None keeps its size."""
 
-    function: Callable
 
     def __init__(self, output_size: Any):
         super().__init__(output_size=output_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, self.output_size)
+        return type(self)._function(input, self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
@@ -180,7 +176,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[1.5000, 2.5000]])
     """
 
-    function = staticmethod(F.adaptive_avg_pool1d)
+    _function = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -192,7 +188,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     tensor([[[1.5000, 2.5000, 3.5000]]])
     """
 
-    function = staticmethod(F.adaptive_avg_pool2d)
+    _function = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -202,20 +198,19 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     tensor([[[[3.5000]]]])
     """
 
-    function = staticmethod(F.adaptive_avg_pool3d)
+    _function = staticmethod(F.adaptive_avg_pool3d)
 
 
-class _AdaptiveMaxPoolNd(Settled):
+class _AdaptiveMaxPoolNd(FunctionModule):
     """Maxima of `output_size` nearly equal parts of each dimension; None keeps its size."""
 
-    _shown = ("output_size",)
-    function: Callable
+    _shown_settings = ("output_size",)
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__(output_size=output_size, return_indices=return_indices)
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.output_size, self.return_indices)
+        return type(self)._function(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -225,7 +220,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     tensor([[2., 3.]])
     """
 
-    function = staticmethod(F.adaptive_max_pool1d)
+    _function = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -237,7 +232,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     tensor([[[3., 4., 5.]]])
     """
 
-    function = staticmethod(F.adaptive_max_pool2d)
+    _function = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -247,19 +242,18 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     tensor([[[[7.]]]])
     """
 
-    function = staticmethod(F.adaptive_max_pool3d)
+    _function = staticmethod(F.adaptive_max_pool3d)
 
 
-class _LPPoolNd(Settled):
+class _LPPoolNd(FunctionModule):
     """(sum over the window of x^p)^(1/p), p = norm_type."""
 
-    function: Callable
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
         super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPoolNd):
@@ -269,7 +263,7 @@ class LPPool1d(_LPPoolNd):
     tensor([[ 5., 13.]])
     """
 
-    function = staticmethod(F.lp_pool1d)
+    _function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
@@ -279,7 +273,7 @@ class LPPool2d(_LPPoolNd):
     tensor([[[2., 2.]]])
     """
 
-    function = staticmethod(F.lp_pool2d)
+    _function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
@@ -289,7 +283,7 @@ class LPPool3d(_LPPoolNd):
     tensor([[[[2.8284]]]])
     """
 
-    function = staticmethod(F.lp_pool3d)
+    _function = staticmethod(F.lp_pool3d)
 
 
 class _FractionalMaxPoolNd(Module):
@@ -299,7 +293,7 @@ class _FractionalMaxPoolNd(Module):
     """
 
     n: int
-    function: Callable
+    _function: Callable
     _random_samples: Tensor | None
 
     def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
@@ -317,7 +311,7 @@ class _FractionalMaxPoolNd(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Any:
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+        return type(self)._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
                                    self._random_samples)
 
 
@@ -336,7 +330,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     torch.Size([1, 1, 4, 3])
     """
 
-    n, function = 2, staticmethod(F.fractional_max_pool2d)
+    n, _function = 2, staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -346,4 +340,4 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     torch.Size([1, 1, 2, 2, 2])
     """
 
-    n, function = 3, staticmethod(F.fractional_max_pool3d)
+    n, _function = 3, staticmethod(F.fractional_max_pool3d)

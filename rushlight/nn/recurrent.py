@@ -66,7 +66,7 @@ class RNNBase(Module):
         n, hidden, out = GATES[self.mode] * self.hidden_size, self.hidden_size, self.proj_size or self.hidden_size
         size = self.input_size if "_l0" in first else out * (1 + self.bidirectional)
         biases = [(n,), (n,)] if self.bias else []
-        return [(n, size), (n, out), *biases, (out, hidden)]  # type: ignore[list-item]
+        return [(n, size), (n, out), *biases, (out, hidden)]
 
     @property
     def _flat_weights_names(self) -> list[str]:
@@ -89,7 +89,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def _weights(self) -> list[Weights]:
-        """The same, as the layers' functions take them."""
+        """The weights in the form that the layers' functions take."""
         return [Weights(**{name.split("_l")[0]: getattr(self, name) for name in names}) for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
@@ -137,7 +137,7 @@ class RNNBase(Module):
             starts = [tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])] * len(weights)
         else:
             self._check_states(states, wanted)
-            starts = recurrent.each_of(x, states)
+            starts = recurrent.per_direction(x, states)
         return recurrent.layers(self.mode, x, starts, weights, sizes, self.bidirectional,
                                 self.dropout if self.training else 0.0, first)
 
@@ -338,7 +338,7 @@ class RNNCellBase(Module):
                 raise ValueError(f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
                                  f"{state.dim()}D instead")
         one = input.dim() == 1
-        x = input.unsqueeze(0) if one else input  # type: ignore[attr-defined]
+        x = input.unsqueeze(0) if one else input
         if hx is None:
             hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * states
         elif one:

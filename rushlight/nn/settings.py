@@ -1,7 +1,8 @@
-"""What modules without parameters share: settings kept as attributes and shown in their line of `repr`."""
+"""Helpers of layers: modules that apply a function with settings, and new parameters."""
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,32 +15,29 @@ from rushlight.nn.parameter import Parameter
 from rushlight.tensor import from_array
 
 
-class Settled(Module):
-    """A module that is a function with settings; `_shown` names those in its `repr`, all if it is None.
+class FunctionModule(Module):
+    """A module that applies a function, with settings that are attributes.
 
-    `inplace` is shown where it is true.
-    """
+    `_shown_settings`: the settings in `repr`; None: the parameters of the constructor, in their
+    order. `repr` shows `inplace` only if it is true. """
 
-    _shown: tuple[str, ...] | None = None
+    _function: Callable                           # a subclass wraps it in staticmethod
+    _shown_settings: tuple[str, ...] | None = None
 
     def __init__(self, **settings: Any):
         super().__init__()
         self.__dict__.update(settings)
-        self.__dict__["_names"] = tuple(settings)
-
-    def __setstate__(self, state: dict) -> None:
-        super().__setstate__(state)
-        if "_names" not in state:                 # a module of torch's: its settings are what its class is made with
-            cls = next(c for c in type(self).__mro__ if torch_names.home(c).startswith("rushlight."))
-            self.__dict__["_names"] = tuple(name for name in inspect.signature(cls).parameters if name in state)
 
     def extra_repr(self) -> str:
-        names = self._names if self._shown is None else self._shown
+        names = self._shown_settings
+        if names is None:                         # a user's subclass may have a constructor of its own
+            cls = next(c for c in type(self).__mro__ if torch_names.home(c).startswith("rushlight."))
+            names = tuple(name for name in inspect.signature(cls).parameters if name in self.__dict__)
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace)
 
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
-    """A parameter of that shape with arbitrary contents, for `reset_parameters` to fill."""
+    """A parameter with arbitrary contents; `reset_parameters` fills it."""
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     d = dtypes.or_default(dtype)

@@ -1,16 +1,16 @@
-"""Modules that move elements about: flattening, windows, pixels to channels, resizing; and distances."""
+"""Modules that rearrange elements (flatten, windows, pixel shuffle, resize), and distances."""
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.nn import functional as F
-from rushlight.nn.settings import Settled
+from rushlight.nn.settings import FunctionModule
 from rushlight.ops.shape import flatten
 from rushlight.tensor import Tensor
 
 
-class Flatten(Settled):
-    """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` as one.
+class Flatten(FunctionModule):
+    """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` become one.
 
     >>> rushlight.nn.Flatten()(rushlight.ones(2, 3, 4)).shape
     torch.Size([2, 12])
@@ -23,8 +23,9 @@ class Flatten(Settled):
         return flatten(input, self.start_dim, self.end_dim)
 
 
-class Unflatten(Settled):
-    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for a size that is none.
+class Unflatten(FunctionModule):
+    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError
+    for an invalid size.
 
     >>> rushlight.nn.Unflatten(1, (3, 4))(rushlight.ones(2, 12)).shape
     torch.Size([2, 3, 4])
@@ -45,7 +46,7 @@ class Unflatten(Settled):
         return input.unflatten(self.dim, tuple(self.unflattened_size))
 
 
-class Fold(Settled):
+class Fold(FunctionModule):
     """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
     >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4, 4))  # how many windows meet at each place
@@ -62,7 +63,7 @@ class Fold(Settled):
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
-class Unfold(Settled):
+class Unfold(FunctionModule):
     """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
 
     >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3, 3))  # a column for each of 4 windows
@@ -79,7 +80,7 @@ class Unfold(Settled):
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
-class PixelShuffle(Settled):
+class PixelShuffle(FunctionModule):
     """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become pixels.
 
     >>> rushlight.nn.PixelShuffle(2)(rushlight.arange(4.).reshape(4, 1, 1))
@@ -94,7 +95,7 @@ class PixelShuffle(Settled):
         return F.pixel_shuffle(input, self.upscale_factor)
 
 
-class PixelUnshuffle(Settled):
+class PixelUnshuffle(FunctionModule):
     """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become channels.
 
     >>> rushlight.nn.PixelUnshuffle(2)(rushlight.ones(1, 3, 8, 8)).shape
@@ -108,7 +109,7 @@ class PixelUnshuffle(Settled):
         return F.pixel_unshuffle(input, self.downscale_factor)
 
 
-class ChannelShuffle(Settled):
+class ChannelShuffle(FunctionModule):
     """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
 
     >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
@@ -122,7 +123,7 @@ class ChannelShuffle(Settled):
         return F.channel_shuffle(input, self.groups)
 
 
-class Upsample(Settled):
+class Upsample(FunctionModule):
     """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
 
     >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
@@ -170,14 +171,14 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
-class CosineSimilarity(Settled):
+class CosineSimilarity(FunctionModule):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`.
 
     >>> rushlight.nn.CosineSimilarity(dim=0)(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]))
     tensor(0.7071)
     """
 
-    _shown = ()
+    _shown_settings = ()
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         super().__init__(dim=dim, eps=eps)
@@ -186,14 +187,14 @@ class CosineSimilarity(Settled):
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
-class PairwiseDistance(Settled):
+class PairwiseDistance(FunctionModule):
     """|x1 - x2 + eps|_p along the last dimension.
 
     >>> rushlight.nn.PairwiseDistance()(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
     tensor([5.0000])
     """
 
-    _shown = ()
+    _shown_settings = ()
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__(norm=p, eps=eps, keepdim=keepdim)

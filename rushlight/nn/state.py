@@ -13,11 +13,11 @@ from rushlight.nn.hooks import add
 from rushlight.nn.parameter import Parameter, is_lazy
 from rushlight.tensor import Tensor
 
-EXTRA = "_extra_state"
+EXTRA_STATE_KEY = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` left undone."""
+    """The keys that `load_state_dict(strict=False)` did not use or find."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -29,7 +29,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Errors(list):
-    """Messages of what went wrong in loading, and what is still to be done: nothing is, before all fits."""
+    """Error messages of loading, and the copies to make once all tensors fit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Errors(list):
 
 
 class Stateful:
-    """The part of a module that saves and loads."""
+    """The part of Module that saves and loads."""
 
     _version = 1
     _parameters: dict[str, Parameter | None]
@@ -48,16 +48,16 @@ class Stateful:
     _state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_post_hooks: dict[int, Callable]
-    _hooks_with_module: set[int]                  # keys of the hooks before loading that want the module
+    _hooks_with_module: set[int]                  # keys of the load hooks that take the module
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
-        """Override it to save more than parameters and buffers, under the key `_extra_state`."""
+        """Override it to save more than parameters and buffers. The key is `_extra_state`."""
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called: override it")
 
     def set_extra_state(self, state: Any) -> None:
-        """Override it to take back what `get_extra_state` returned."""
+        """Override it to restore the result of `get_extra_state`."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called: override it")
 
     def _own_state(self) -> dict[str, Tensor]:
@@ -72,7 +72,7 @@ class Stateful:
         for name, t in self._own_state().items():
             destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
-            destination[prefix + EXTRA] = self.get_extra_state()
+            destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by name, those of submodules as 'submodule.name'.
@@ -132,11 +132,11 @@ class Stateful:
                                     "give what state_dict() returns, model.state_dict()"))
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
-        state = OrderedDict(state_dict)
+        state: Any = OrderedDict(state_dict)
         if metadata:
-            state._metadata = metadata  # type: ignore[attr-defined]
+            state._metadata = metadata
         visited: list = []
-        collect(self, state, "", metadata, assign, found, errors, visited)
+        load_tree(self, state, "", metadata, assign, found, errors, visited)
         hooked = any(module._load_state_dict_post_hooks for module in visited)
         if errors or (not hooked and strict and any(found)):
             raise failure(self, found, errors, strict)
@@ -161,22 +161,22 @@ class Stateful:
         own = self._own_state()
         for name, t in own.items():
             if prefix + name in state_dict:
-                take(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
+                load_tensor(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
             elif strict:
                 missing_keys.append(prefix + name)
         extra = type(self).set_extra_state is not Stateful.set_extra_state
-        if extra and prefix + EXTRA in state_dict:
-            self.set_extra_state(state_dict[prefix + EXTRA])
+        if extra and prefix + EXTRA_STATE_KEY in state_dict:
+            self.set_extra_state(state_dict[prefix + EXTRA_STATE_KEY])
         elif extra and strict:
-            missing_keys.append(prefix + EXTRA)
+            missing_keys.append(prefix + EXTRA_STATE_KEY)
         if strict:
-            known = {*own, EXTRA} if extra else own
+            known = {*own, EXTRA_STATE_KEY} if extra else own
             for key in state_dict:
                 first, dot, _ = key[len(prefix):].partition(".")
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
                     unexpected_keys.append(key)
 
-    _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # its copies are made once all fit
+    _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
@@ -194,12 +194,12 @@ class Stateful:
         return add(self._load_state_dict_post_hooks, hook)
 
 
-def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
+def load_tree(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
             errors: Errors, visited: list) -> None:
-    """Let a module and those below it take their state; `visited` lists them, children first."""
+    """Load the state of a module and its submodules; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     own_way = not getattr(type(module)._load_from_state_dict, "waits", False)
-    messages: Any = [] if own_way else errors     # an override may expect the copies to be made when it asks for them
+    messages: Any = [] if own_way else errors     # an override may expect immediate copies
     module._load_from_state_dict(state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages)
     if own_way:
         errors += messages
@@ -207,12 +207,12 @@ def collect(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bo
         if child is not None:
             start = f"{prefix}{name}."
             part = {key: value for key, value in state.items() if key.startswith(start)}
-            collect(child, part, start, metadata, assign, found, errors, visited)
+            load_tree(child, part, start, metadata, assign, found, errors, visited)
     visited.append(module)
 
 
-def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
-    """Have one tensor copied or put in place, or say why it cannot be."""
+def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
+    """Copy or assign one tensor, or add an error message."""
     if not isinstance(new, Tensor):
         errors.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                       f"checkpoint but received {type(new)}")
@@ -239,18 +239,18 @@ def take(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapp
 
 
 def replace(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
-    """The tensor of the state itself becomes the module's."""
+    """Make the tensor of the state itself the module's tensor."""
     if isinstance(old, Parameter):
         new = new.requires_grad_(old.requires_grad) if isinstance(new, Parameter) else Parameter(new, old.requires_grad)
     setattr(module, name, new)
 
 
 def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
-    """The module's tensor keeps its place and takes the elements."""
+    """Copy the elements into the module's tensor."""
     try:
         with no_grad():
             if is_lazy(old):
-                old.materialize(new.shape)  # type: ignore[attr-defined]
+                old.materialize(new.shape)
             old.copy_(new)
     except Exception as error:
         errors.append(f'While copying the parameter named "{key}", whose dimensions in the model are {old.shape} and '

@@ -16,7 +16,7 @@ from rushlight.nn import init
 from rushlight.nn.activation import GELU, ReLU
 from rushlight.nn.containers import ModuleList
 from rushlight.nn.dropout import Dropout
-from rushlight.nn.functional.multihead import to_add
+from rushlight.nn.functional.multihead import additive_mask
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
@@ -99,8 +99,9 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
-    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is the causal one (None:
-    look). `enable_nested_tensor`, `mask_check`: as in torch, padding comes out as 0 from evaluation without gradients.
+    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is
+    the causal one (None: look). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
+    padding are 0 in evaluation without gradients.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape
@@ -121,8 +122,8 @@ class TransformerEncoder(Module):
 
     def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool | None = None) -> Tensor:
-        padding = to_add(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
-        mask = to_add(mask, src, "mask")
+        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
+        mask = additive_mask(mask, src, "mask")
         causal = looks_causal(mask, is_causal, length(src, self.layers[0].self_attn.batch_first))
         output = src
         for layer in self.layers:
@@ -226,8 +227,8 @@ class TransformerEncoderLayer(_Layer):
 
     def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
                 is_causal: bool = False) -> Tensor:
-        padding = to_add(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
-        mask = to_add(src_mask, src, "src_mask")
+        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
+        mask = additive_mask(src_mask, src, "src_mask")
         x = self._plus(1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0])
         return self._plus(2, x, self._feed)
 
@@ -274,7 +275,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-_get_clones, _get_activation_fn = copies, activation_of      # by these names other people's layers import them
+_get_clones, _get_activation_fn = copies, activation_of      # under these names users' layers import them
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
@@ -288,12 +289,12 @@ def length(x: Tensor, batch_first: bool) -> int:
 
 
 def looks_causal(mask: Mask, said: bool | None, n: int) -> bool:
-    """What the caller said of a mask, or else whether it is the causal one."""
+    """The caller's `is_causal`, or whether the mask is the causal one."""
     if said is not None or mask is None:
         return said is True
     if mask.array.shape != (n, n):
         return False
-    return bool((mask == causal_mask(n, mask.dtype)).all())  # type: ignore[attr-defined]
+    return bool((mask == causal_mask(n, mask.dtype)).all())
 
 
 def why_not_nested(layer: Module) -> str:

@@ -2,13 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
-from rushlight.creation import zeros_like
 from rushlight.errors import explain
-from rushlight.optim.checks import check_lr, not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Params, settings
 from rushlight.tensor import Tensor
 
 
@@ -26,7 +22,7 @@ class Adadelta(Elementwise):
     """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho) d^2,  p <- p - lr d.
 
     `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose between torch's
-    kernels and change nothing here. ValueError for settings out of range. M. D. Zeiler, *ADADELTA*, 2012.
+    kernels and have no effect here. ValueError for settings out of range. M. D. Zeiler, *ADADELTA*, 2012.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adadelta([w])
@@ -41,12 +37,6 @@ class Adadelta(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
                  weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
                  maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals(), "lr rho eps weight_decay maximize capturable")
-        check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(explain(f"Invalid rho value: {rho}", "give 0 <= rho <= 1"))
-        not_negative(eps=eps, weight_decay=weight_decay)
-        super().__init__(params, defaults)
-
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": new_step(), "square_avg": zeros_like(p), "acc_delta": zeros_like(p)}
+        super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

@@ -1,14 +1,12 @@
 """Adafactor: the second moments of a matrix from those of its rows and columns."""
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.autograd.views import assign
 from rushlight.creation import zeros, zeros_like
 from rushlight.dtypes import finfo
 from rushlight.errors import explain
 from rushlight.optim.checks import check_lr
-from rushlight.optim.optimizer import Params, PerParameter, new_step, settings
+from rushlight.optim.optimizer import Group, Params, PerParameter, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -43,7 +41,7 @@ class Adafactor(PerParameter):
                 raise ValueError(explain(what))
         super().__init__(params, defaults)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
             raise RuntimeError(explain("Adafactor does not support complex parameters", "use Adam"))
         if p.dim() < 2:
@@ -52,7 +50,7 @@ class Adafactor(PerParameter):
         return {"step": new_step(), "row_var": zeros(*rest, n, 1, dtype=p.dtype),
                 "col_var": zeros(*rest, 1, m, dtype=p.dtype)}
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         lr, (eps1, eps2) = group["lr"], group["eps"]
         eps1 = finfo(p.dtype).eps if eps1 is None else eps1
         g = -g if group["maximize"] else g
@@ -64,7 +62,7 @@ class Adafactor(PerParameter):
         u = g * v.clamp_min(eps1 * eps1).rsqrt()
         assign(p, p - size / (rms(u) / group["d"]).clamp_min(1.0) * u)
 
-    def second_moment(self, g: Tensor, state: dict[str, Any], weight: Tensor, eps: float) -> Tensor:
+    def second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
         """What the mean of g^2 is taken to be, after it has moved by `weight` towards the present one."""
         def moved(name: str, new: Tensor) -> Tensor:
             return assign(state[name], state[name] + weight * (new - state[name]))

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like
-from rushlight.optim.checks import check_fused, check_lr, not_negative
+from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -24,7 +22,7 @@ class Adagrad(Elementwise):
     """s <- s + g^2,  p <- p - lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps).
 
     s starts at `initial_accumulator_value`; it exists from the beginning. `weight_decay` adds weight_decay p to g.
-    `foreach` and `fused` choose between torch's kernels and change nothing here. ValueError for settings out of range.
+    `foreach` and `fused` choose between torch's kernels and have no effect here. ValueError for settings out of range.
     J. Duchi, E. Hazan, Y. Singer, *Adaptive subgradient methods*, 2011.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -41,17 +39,13 @@ class Adagrad(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
                  maximize: bool = False, differentiable: bool = False, fused: bool | None = None):
-        defaults = settings(locals(), "lr lr_decay eps weight_decay")
-        check_lr(lr)
-        not_negative(lr_decay=lr_decay, weight_decay=weight_decay,
-                     initial_accumulator_value=initial_accumulator_value, eps=eps)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "lr lr_decay eps weight_decay"))
         check_fused(fused, foreach, differentiable)
         for group in self.param_groups:
             for p in group["params"]:
                 self.state_of(p, group)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         start = group["initial_accumulator_value"]
         return {"step": new_step(), "sum": full_like(p, complex(start, start) if p.is_complex() else start)}
 

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import zeros_like
-from rushlight.optim.checks import check_betas, check_fused, check_lr, check_tensor_settings, not_negative
+from rushlight.optim.checks import check_fused, check_tensor_settings
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -34,8 +32,8 @@ class Adam(Elementwise):
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
     `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their
-    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and change
-    nothing here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
+    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and have
+    no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
     D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -52,16 +50,11 @@ class Adam(Elementwise):
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False):
-        defaults = settings(locals(), "lr betas eps weight_decay amsgrad maximize")
         check_tensor_settings(lr, betas, foreach, capturable)
-        check_lr(lr)
-        not_negative(eps=eps)
-        check_betas(betas)
-        not_negative(weight_decay=weight_decay)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)
@@ -71,7 +64,7 @@ class Adam(Elementwise):
 class AdamW(Adam):
     """p <- p (1 - lr weight_decay), then Adam's step: the decay shrinks the parameter itself.
 
-    So the decay is not divided by sqrt(v). Arguments as for `Adam`; `weight_decay` is 0.01 unless told.
+    So the decay is not divided by sqrt(v). Arguments as for `Adam`; default `weight_decay`: 0.01.
     I. Loshchilov, F. Hutter, *Decoupled weight decay regularization*, 2019.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)

@@ -2,12 +2,8 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
-from rushlight.creation import zeros_like
-from rushlight.optim.checks import check_betas, check_lr, not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Params, settings
 from rushlight.tensor import Tensor
 
 
@@ -25,7 +21,7 @@ class Adamax(Elementwise):
     """m <- b1 m + (1 - b1) g,  u <- max(b2 u, |g| + eps),  p <- p - lr / (1 - b1^t) m / u.
 
     Adam with the maximum norm in place of the second moment. `weight_decay` adds weight_decay p to g; `maximize` goes
-    up. `foreach` and `capturable` choose between torch's kernels and change nothing here. ValueError for settings out
+    up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out
     of range. D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015, section 7.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -41,12 +37,4 @@ class Adamax(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
                  differentiable: bool = False, capturable: bool = False):
-        defaults = settings(locals())
-        check_lr(lr)
-        not_negative(eps=eps)
-        check_betas(betas)
-        not_negative(weight_decay=weight_decay)
-        super().__init__(params, defaults)
-
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": new_step(), "exp_avg": zeros_like(p), "exp_inf": zeros_like(p)}
+        super().__init__(params, settings(locals()))

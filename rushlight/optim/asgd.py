@@ -2,12 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like, ones_like, zeros_like
-from rushlight.optim.checks import check_lr, not_negative
 from rushlight.optim.elementwise import Elementwise, plain
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -27,7 +24,7 @@ class ASGD(Elementwise):
         eta = lr / (1 + lambd lr t)^alpha,  mu = 1 / max(1, t - t0).
 
     The average a stands in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach`
-    and `capturable` choose between torch's kernels and change nothing here. ValueError for settings out of range.
+    and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range.
     B. T. Polyak, A. B. Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -43,11 +40,8 @@ class ASGD(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
                  t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
                  differentiable: bool = False, capturable: bool = False):
-        defaults = settings(locals())
-        check_lr(lr)
-        not_negative(weight_decay=weight_decay)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals()))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {"step": step, "eta": full_like(step, plain(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}

@@ -1,4 +1,4 @@
-"""Optimizers that work element by element: one rule, run as a program on arrays or as ops on tensors."""
+"""Optimizers that work element by element. One rule runs as a program on arrays, or as ops on tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,62 +12,75 @@ from numpy import ndarray
 from rushlight.autograd.clock import stamp
 from rushlight.autograd.views import assign
 from rushlight.compile.paying import Loop
+from rushlight.creation import zeros_like
 from rushlight.dtypes import float64
 from rushlight.errors import NoArray, explain, user_frame
 from rushlight.ops.complex import view_as_complex, view_as_real
 from rushlight.ops.worlds import TENSORS, rebind
 from rushlight.optim import loops
-from rushlight.optim.optimizer import PerParameter, is_recorded, no_sparse
-from rushlight.optim.program import BLOCK, Program, buffers, names_of, program, run
+from rushlight.optim.checks import check_settings
+from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
+from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
 from rushlight.tensor import Tensor, from_array, writes_of
 
 
 class Elementwise(PerParameter):
-    """An optimizer that is a rule and the state it starts from.
+    """An optimizer that consists of a rule and of the state before the first step.
 
-    `rule(p, g, *state, /, *counters, *settings)` returns what p, the state and the counters become. Its parameters are
-    named as in `state` and in the groups. Counters are 0-d state (`step`, which the rule is given already raised, and
-    need not return); a piece of state that a parameter does not have is None. It may ask with `if` whether a piece of
-    state is None and whether a setting is zero, nothing else: so it can be recorded. Names in it are ops.
+    `rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new counters. Its parameters
+    have the names in `state` and in the groups. Counters are 0-d state. The counter `step` is raised by 1 before the
+    rule runs, and the rule does not return it. State that a parameter does not have is None. An `if` in a rule may
+    only test whether a piece of state is None or whether a setting is zero, so that the rule can be recorded. Global
+    names in a rule are ops.
     """
 
     rule: Callable
-    sparse = False                                # whether it takes sparse gradients
+    sparse = False                                # whether the optimizer takes sparse gradients
 
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Arrays are updated in place; where the update is recorded or to be differentiated, ops do it."""
+    def __init__(self, params: Params, defaults: dict[str, Any]):
+        check_settings(defaults)
+        super().__init__(params, defaults)
+
+    def new_state(self, p: Tensor, group: Group) -> State:
+        """`step` if the rule counts steps, and zeros for each piece of state that the rule names."""
+        arrays, settings = names_of(type(self).rule)
+        steps = {"step": new_step()} if self.counters(settings) else {}
+        return steps | {name: zeros_like(p) for name in arrays[2:]}
+
+    def update_group(self, params: list[Any], group: Group) -> None:
+        """Update arrays in place; use ops on tensors if the update is recorded or differentiated."""
         if group.get("differentiable") or is_recorded():
             super().update_group(params, group)
             return
         try:
             self.update_arrays(params, group)
-        except NoArray:                           # a sparse gradient; nothing is written yet
-            sparse = [p for p in params if p._grad.is_sparse]  # type: ignore[union-attr]
+        except NoArray:                           # a gradient is sparse; nothing is written yet
+            sparse = [p for p in params if p._grad.is_sparse]
             self.check_sparse(group)
-            self.update_arrays([p for p in params if not p._grad.is_sparse], group)  # type: ignore[union-attr]
+            self.update_arrays([p for p in params if not p._grad.is_sparse], group)
             for p in sparse:
-                self.update_rows(p, p._grad.coalesce(), group)  # type: ignore[union-attr]
+                self.update_rows(p, p._grad.coalesce(), group)
 
-    def check_sparse(self, group: dict[str, Any]) -> None:
-        """RuntimeError where the rule cannot be run on some rows alone."""
+    def check_sparse(self, group: Group) -> None:
+        """RuntimeError if the rule cannot be run on a part of the rows."""
         if not self.sparse:
             raise no_sparse(self)
         if group.get("weight_decay"):
             raise RuntimeError(explain("weight_decay option is not compatible with sparse gradients",
                                        "make the table with sparse=False"))
 
-    def places(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
-        """Where a sparse gradient changes p and its state, and its values there."""
+    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
+        """(index of the rows of p and its state that a sparse gradient changes, gradient of these rows)."""
         return tuple(g._indices().array), g._values().array
 
-    def update_rows(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        """Run the rule on those rows of a parameter and its state that a sparse gradient stores."""
-        rule, pieces, counters, values = self.asked(group)
-        at, rows = self.places(g, group)
+    def update_rows(self, p: Tensor, g: Any, group: Group) -> None:
+        """Run the rule on the rows of a parameter and its state that a sparse gradient stores."""
+        rule, pieces, counters, values = self.rule_and_values(group)
+        at, rows = self.sparse_rows(g, group)
         whole = self.state_of(p, group)
         state = {name: value if name in counters else from_array(value.array[at]) for name, value in whole.items()}
         own = loops.Arrays(p.array[at], state, pieces, counters)
-        one, numbers, _, after, _ = prepared(rule, own.kind, own.raised() if counters else (), values)
+        one, numbers, _, after, _ = prepared(rule, own.kind, own.next_counts() if counters else (), values)
         run_calls(one, own, rows, numbers)
         p.array[at] = own.given[0]
         for name in whole.keys() - counters:
@@ -76,22 +89,25 @@ class Elementwise(PerParameter):
             counter[()] = value
         stamp(writes_of(p), None)
 
-    def update_arrays(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        """Update parameters in place, by a compiled loop or by calls of NumPy; numbers are computed once for those at
-        the same step. All arrays are looked at before the first is written."""
-        rule, pieces, counters, values = self.asked(group)
+    def update_arrays(self, params: list[Tensor], group: Group) -> None:
+        """Update parameters in place, by a compiled loop or by calls of NumPy.
+
+        Parameters at the same step share the numbers computed from settings and step. All arrays are checked before
+        the first one is written.
+        """
+        rule, pieces, counters, values = self.rule_and_values(group)
         frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
-        for p, g, own in self.gathered(params, group, pieces, counters):
-            counts = own.raised() if counters else ()
+        for p, g, own in self.jobs(params, group, pieces, counters):
+            counts = own.next_counts() if counters else ()
             if own.kind is not kind or counts != seen:
                 kind, seen = own.kind, counts
                 one, numbers, vector, after, loop = prepared(rule, kind, counts, values)
             if loop.function is not None and own.first is not None and g.flags.carray and g.dtype is own.dtype:
-                if g.size < loops.MUCH:
+                if g.size < loops.PARALLEL_FROM_ELEMENTS:
                     loop.function(own.first, g.reshape(-1), *own.rest, vector)
                 else:
-                    loops.on_all_cores(loop.function, own, g, vector)
+                    loops.run_on_all_cores(loop.function, own, g, vector)
             else:
                 run_calls(one, own, g, numbers)
                 loop.pay(g.size)
@@ -99,15 +115,15 @@ class Elementwise(PerParameter):
                 counter[()] = value
             stamp(writes_of(p), where)
 
-    def gathered(self, params: list[Tensor], group: dict[str, Any], pieces: tuple[str, ...],
+    def jobs(self, params: list[Any], group: Group, pieces: tuple[str, ...],
                  counters: list[str]) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
-        """(parameter, gradient, arrays) of each. What was looked at in the last step is not looked at again.
+        """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
 
-        RuntimeError for a gradient of another shape, ValueError for memory that must not be written.
+        RuntimeError for a gradient of another shape, ValueError for read-only memory.
         """
         known, jobs = known_arrays(self), []
         for p in params:
-            state, g = self.state_of(p, group), p._grad.array  # type: ignore[union-attr]
+            state, g = self.state_of(p, group), p._grad.array
             own = known.get(p)
             if own is None or p.array is not own.given[0] or not own.fits(state):
                 own = known[p] = loops.Arrays(p.array, state, pieces, counters)
@@ -118,8 +134,8 @@ class Elementwise(PerParameter):
             jobs.append((p, g, own))
         return jobs
 
-    def asked(self, group: dict[str, Any]) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
-        """The rule, which state and counters it names, and the values of the settings it names."""
+    def rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
+        """(rule, names of its state, names of its counters, values of its settings)."""
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)
@@ -127,18 +143,20 @@ class Elementwise(PerParameter):
         return rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values])
 
     def loop(self, p: Tensor) -> Loop:
-        """The loop of a first step of a parameter of the first group: for who compiles it beforehand."""
+        """The loop of the first step of a parameter of the first group, for compiling it in advance."""
         group = self.param_groups[0]
-        rule, pieces, counters, values = self.asked(group)
+        rule, pieces, counters, values = self.rule_and_values(group)
         own = loops.Arrays(p.array, self.state_of(p, group), pieces, counters)
         return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
 
     def counters(self, settings: tuple[str, ...]) -> list[str]:
-        """Those of a rule's settings that are state: they stand first, `step` before the others. A user may keep a
-        `step` of their own in a group."""
+        """The names in `settings` that are state: they come first, and `step` before the others.
+
+        The defaults decide, since a user may keep a `step` of their own in a group.
+        """
         return [name for name in settings if name not in self.defaults]
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)
@@ -147,7 +165,7 @@ class Elementwise(PerParameter):
         pieces = [p, *(state.get(name) for name in arrays[2:])]
         numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings[len(counters):])]
         given = [*as_real([p, g, *pieces[1:]]), *numbers]
-        if group.get("differentiable"):           # backward reads what is written over below
+        if group.get("differentiable"):           # backward reads the values that are overwritten below
             given = [v.clone() if isinstance(v, Tensor) else v for v in given]
         results = rebind(rule, TENSORS)(*given)
         results = results if isinstance(results, tuple) else (results,)
@@ -157,14 +175,13 @@ class Elementwise(PerParameter):
 
 
 def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
-    """Complex tensors as pairs of real numbers, others as they are."""
+    """Complex tensors as pairs of real numbers, real tensors unchanged."""
     return [view_as_real(t) if t is not None and t.is_complex() else t for t in tensors]
 
 
 @lru_cache(maxsize=16)
 def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple) -> tuple:
-    """The program for arrays and settings of this kind, its numbers in their dtype (as arrays, and together as one),
-    what the counters become, and the program's loop."""
+    """(program, its numbers as 0-d arrays, its numbers as one array, new values of the counters, loop)."""
     (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)
@@ -173,25 +190,25 @@ def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tu
 
 
 def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray]) -> None:
-    """The program by calls of NumPy."""
-    p, *state = own.there
+    """Run the program by calls of NumPy."""
+    p, *state = own.present
     if own.dtype.kind == "c":
         p, g, state = real_parts(p), real_parts(g), [real_parts(a) for a in state]
-    if g.size <= BLOCK:
+    if g.size <= BLOCK_ELEMENTS:
         one.update(p, g, *state, *buffers.get(p, one.buffers), *numbers)
     else:
         run(one, [p, g, *state], numbers)
 
 
-MOST = 1 << 14                                    # parameters that are remembered of an optimizer
-KNOWN: WeakKeyDictionary = WeakKeyDictionary()    # optimizer -> {parameter: its arrays}
+MAX_REMEMBERED_PARAMS = 1 << 14                   # then the arrays of all parameters are forgotten
+KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()    # optimizer -> {parameter: checked arrays}
 
 
 def known_arrays(optimizer: Elementwise) -> dict[Tensor, loops.Arrays]:
-    """What is known of the arrays of an optimizer's parameters; forgotten now and then, as parameters come and go."""
-    known = KNOWN.get(optimizer)
-    if known is None or len(known) > MOST:
-        known = KNOWN[optimizer] = {}
+    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come and go."""
+    known = KNOWN_ARRAYS.get(optimizer)
+    if known is None or len(known) > MAX_REMEMBERED_PARAMS:
+        known = KNOWN_ARRAYS[optimizer] = {}
     return known
 
 
@@ -199,7 +216,7 @@ NUMBERS = frozenset((int, float, bool))
 
 
 def plain(value: Any) -> Any:
-    """A setting as Python numbers: a tensor's number, also in a tuple or list. Whoever records does not mind."""
+    """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not recorded."""
     if isinstance(value, Tensor):
         return float(value.array.reshape(()))
     return tuple(map(plain, value)) if isinstance(value, (tuple, list)) else value

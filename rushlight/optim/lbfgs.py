@@ -12,14 +12,14 @@ from rushlight.autograd.views import wrote
 from rushlight.errors import explain
 from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import plain, real_parts
-from rushlight.optim.optimizer import Optimizer, Params, settings
+from rushlight.optim.optimizer import Group, Optimizer, Params, State, settings
 from rushlight.tensor import Tensor, from_array
 
 Objective = Callable[[float], "Point"]
 
 
 class Point(NamedTuple):
-    """Where a line search has looked: step length, loss, gradient and the loss's slope along the line."""
+    """A point of a line search: step length, loss, gradient and the slope of the loss along the line."""
 
     t: float
     loss: float
@@ -30,8 +30,8 @@ class Point(NamedTuple):
 class LBFGS(Optimizer):
     """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and gradients.
 
-    `step(closure)` needs a closure that computes loss and gradients anew: it does up to `max_iter` iterations and calls
-    it up to `max_eval` times (max_iter * 5 / 4 unless told). It ends when no |g| exceeds `tolerance_grad`, or
+    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to `max_iter` iterations and
+    calls the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when no |g| exceeds `tolerance_grad`, or
     parameters or loss change by less than `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`.
     One group of parameters only. ValueError for several groups or lr < 0.
     J. Nocedal, S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
@@ -99,14 +99,14 @@ class LBFGS(Optimizer):
         return first_loss
 
 
-def first_length(state: dict[str, Any], group: dict[str, Any], g: ndarray) -> float:
-    """The step length to try: lr, or less in the very first iteration, where nothing is known of the curvature."""
+def first_length(state: State, group: Group, g: ndarray) -> float:
+    """The first step length to try: lr, or less in the first iteration, where the curvature is unknown."""
     lr = plain(group["lr"])
     return lr * min(1.0, 1.0 / float(np.abs(g).sum())) if state["n_iter"] == 1 else lr
 
 
-def direction(state: dict[str, Any], g: ndarray, most: int) -> ndarray:
-    """-H g by two loops over the changes so far, the newest of which is added first (Nocedal and Wright, 7.4)."""
+def direction(state: State, g: ndarray, most: int) -> ndarray:
+    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is added."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
@@ -137,9 +137,9 @@ def direction(state: dict[str, Any], g: ndarray, most: int) -> ndarray:
 # -- the parameters as one vector ----------------------------------------------------------------------------------
 
 def flat_gradient(params: list[Tensor]) -> ndarray:
-    """All gradients in one vector; 0 where there is none. Complex numbers as two."""
+    """All gradients in one vector; 0 for a parameter without one. A complex number counts as two."""
     return np.concatenate([
-        flat(np.zeros_like(p.array) if p._grad is None else p._grad.to_dense().array)  # type: ignore[attr-defined]
+        flat(np.zeros_like(p.array) if p._grad is None else p._grad.to_dense().array)
         for p in params])
 
 
@@ -177,16 +177,19 @@ def largest(x: ndarray) -> float:
 
 # -- line search -----------------------------------------------------------------------------------------------------
 
-FALL, FLAT, SMALLEST = 1e-4, 0.9, 1e-9            # Wolfe's two conditions, the smallest bracket
+ARMIJO, CURVATURE = 1e-4, 0.9                     # constants of Wolfe's two conditions
+MIN_BRACKET = 1e-9                                # change of a parameter between the ends of the bracket
 
 
 def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int) -> Point:
-    """A point where the loss has fallen enough and is flat enough (Nocedal and Wright, 3.5), or the best of those seen
-    after the first and `most` others; `length`: max |d|."""
+    """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1 + `most` tries.
+
+    `length`: max |d|.
+    """
     previous, point, tried = start, at(t), 0
     while tried < most:
-        worse = rises(point, start) or (tried > 1 and point.loss >= previous.loss)
-        if not worse and is_flat(point, start):
+        worse = violates_armijo(point, start) or (tried > 1 and point.loss >= previous.loss)
+        if not worse and satisfies_curvature(point, start):
             return point
         if worse or point.slope >= 0:
             return zoom(at, [previous, point], start, length, most - tried)
@@ -196,29 +199,29 @@ def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int
     return min(start, point, key=lambda one: one.loss)
 
 
-def rises(point: Point, start: Point) -> bool:
-    return point.loss > start.loss + FALL * point.t * start.slope
+def violates_armijo(point: Point, start: Point) -> bool:
+    return point.loss > start.loss + ARMIJO * point.t * start.slope
 
 
-def is_flat(point: Point, start: Point) -> bool:
-    return abs(point.slope) <= -FLAT * start.slope
+def satisfies_curvature(point: Point, start: Point) -> bool:
+    return abs(point.slope) <= -CURVATURE * start.slope
 
 
 def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most: int) -> Point:
-    """The point between two ends, made ever narrower up to `most` times (Nocedal and Wright, 3.6)."""
+    """The best point of a bracket that is narrowed up to `most` times (Nocedal and Wright, 3.6)."""
     stuck = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     for _ in range(most):
         left, right = sorted(p.t for p in bracket)
-        if (right - left) * length < SMALLEST:
+        if (right - left) * length < MIN_BRACKET:
             break
         t, stuck = away_from_ends(cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck)
         point = at(t)
-        if rises(point, start) or point.loss >= bracket[low].loss:
+        if violates_armijo(point, start) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
             low = 0 if bracket[0].loss <= bracket[1].loss else 1
             continue
-        flat_enough = is_flat(point, start)
+        flat_enough = satisfies_curvature(point, start)
         if not flat_enough and point.slope * (bracket[1 - low].t - bracket[low].t) >= 0:
             bracket[1 - low] = bracket[low]
         bracket[low] = point
@@ -228,7 +231,7 @@ def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most:
 
 
 def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[float, bool]:
-    """t, moved a tenth of the bracket inwards if it was near an end twice; and whether it is near one now."""
+    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end twice."""
     margin = 0.1 * (right - left)
     if min(right - t, t - left) >= margin:
         return t, False
@@ -238,7 +241,7 @@ def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[fl
 
 
 def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
-    """Where the cubic through two points with their slopes is least, within bounds (Nocedal and Wright, 3.59)."""
+    """The minimum of the cubic through two points and their slopes, within bounds (Nocedal and Wright, 3.59)."""
     a, b = (a, b) if a.t <= b.t else (b, a)
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope

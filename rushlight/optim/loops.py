@@ -1,8 +1,7 @@
-"""An optimizer's program as one compiled loop: each element is read once, computed to its end, and written once.
+"""An optimizer's program as one compiled loop: it reads each element once, updates it, and writes it once.
 
-The loop is made from the tape of the program (program.py), its ops written out as the compiler does. No product and sum
-are fused into one rounding, so it gives what the program gives, to the last bit: which of the two has run cannot be
-told from the numbers, and a loop is compiled only when the program has cost as much as compiling.
+The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
+and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
 
 >>> from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
@@ -32,9 +31,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
+from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
 
-MUCH = 1 << 17                                    # elements from which a loop runs on all cores
+PARALLEL_FROM_ELEMENTS = 1 << 17                  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:
@@ -64,7 +64,7 @@ def text(one: Program, dtype: np.dtype) -> str:
 
 @lru_cache(maxsize=256)
 def loop_of(one: Program, dtype: np.dtype) -> Loop:
-    """One loop for all that run this program in this dtype; it is never compiled where it cannot be written."""
+    """One loop for all parameters of this program and dtype. A loop without a text is never compiled."""
     def example() -> tuple:
         return *[np.zeros(0, dtype)] * len(one.given), np.zeros(len(one.constants), dtype)
     return Loop(lambda: text(one, dtype), len(one.tape), example)
@@ -74,38 +74,38 @@ array_of = attrgetter("array")
 
 
 class Arrays:
-    """The arrays of a parameter and its state, looked at once.
+    """The arrays of a parameter and its state, checked once.
 
-    `given`: the parameter's and the pieces of state a rule names, None for those that are not there; `there`: those that
-    are; `first`, `rest`: the same without dimensions, as a loop takes them (`first` None if it cannot); `kind`: dtype, and
-    what is absent.
+    `given`: the parameter's array and those of the state that the rule names, None for absent state; `present`: without
+    the Nones; `first`, `rest`: the present arrays, flattened for the loop (`first` is None if a loop cannot take them);
+    `kind`: (dtype, which arrays are absent).
     """
 
-    __slots__ = ("counters", "dtype", "first", "given", "held", "kind", "rest", "shape", "there")
+    __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")
 
-    def __init__(self, array: ndarray, state: dict[str, Any], pieces: tuple[str, ...], counters: list[str]):
-        self.held = [getattr(value, "array", None) for value in state.values()]
+    def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
+        self.state_arrays = [getattr(value, "array", None) for value in state.values()]
         self.counters = [state[name].array for name in counters]
         given = self.given = [array, *[getattr(state.get(name), "array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape
-        self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # the gradient is there
-        there = self.there = [a for a in given if a is not None]
-        if not all(a.flags.writeable for a in there):
+        self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # a gradient is always there
+        present = self.present = [a for a in given if a is not None]
+        if not all(a.flags.writeable for a in present):
             raise ValueError("a parameter or its state lies in memory that is read-only; cure: p.data = p.data.clone()")
-        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(there) for b in there[:i])
-        alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in there)
-        flat = [a.reshape(-1) for a in there] if apart and alike else [None]
+        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i])
+        alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present)
+        flat = [a.reshape(-1) for a in present] if apart and alike else [None]
         self.first, self.rest = flat[0], flat[1:]
 
-    def fits(self, state: dict[str, Any]) -> bool:
+    def fits(self, state: State) -> bool:
         """Whether these are still the arrays of the state."""
         try:
-            return len(state) == len(self.held) and all(map(is_, map(array_of, state.values()), self.held))
-        except AttributeError:                    # a value that is no tensor, as in files of torch
+            return len(state) == len(self.state_arrays) and all(map(is_, map(array_of, state.values()), self.state_arrays))
+        except AttributeError:                    # a value that is not a tensor, as in torch's files
             return False
 
-    def raised(self) -> tuple[float, ...]:
-        """The counters' values, the first, `step`, raised by one."""
+    def next_counts(self) -> tuple[float, ...]:
+        """Add 1 to the first counter, `step`; return the values of all counters."""
         step, *others = self.counters
         value = step.item() + 1.0
         step[()] = value
@@ -114,11 +114,11 @@ class Arrays:
 
 @lru_cache(maxsize=256)
 def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[bool, ...]]:
-    """The pair, the same one for equal arguments."""
+    """(dtype, absent): the same object for equal arguments, so that `is` compares kinds."""
     return dtype, absent
 
 
-def on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
+def run_on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
     from rushlight.compile.parallel import in_parts
     given = (own.first, g.reshape(-1), *own.rest, numbers)
     in_parts(loop, given, (1,) * (len(given) - 1) + (0,))

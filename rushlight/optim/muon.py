@@ -8,7 +8,7 @@ from rushlight.autograd.views import assign
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
 from rushlight.optim.checks import check_lr
-from rushlight.optim.optimizer import Params, PerParameter, settings
+from rushlight.optim.optimizer import Group, Params, PerParameter, State, settings
 from rushlight.tensor import Tensor
 
 # How the learning rate grows with the shape (n, m) of a matrix.
@@ -53,12 +53,12 @@ class Muon(PerParameter):
             raise ValueError(explain("Muon only supports 2D parameters whereas we found a parameter with size: "
                                      f"{p.size()}", "give the others to AdamW"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
             raise RuntimeError(explain("Muon does not support complex parameters", "use AdamW"))
         return {"momentum_buffer": zeros_like(p)}
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         momentum, lr = group["momentum"], group["lr"]
         b = assign(state["momentum_buffer"], state["momentum_buffer"] * momentum + (1 - momentum) * g)
         direction = momentum * b + (1 - momentum) * g if group["nesterov"] else b

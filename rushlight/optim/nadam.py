@@ -2,12 +2,9 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import ones_like, zeros_like
-from rushlight.optim.checks import check_betas, check_lr, not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -37,7 +34,7 @@ class NAdam(Elementwise):
         p <- p - lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - b2^t)) + eps).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and change nothing here. ValueError
+    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
     for settings out of range. T. Dozat, *Incorporating Nesterov momentum into Adam*, 2016.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -54,13 +51,9 @@ class NAdam(Elementwise):
                  eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
                  decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False):
-        defaults = settings(locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize")
-        check_lr(lr)
-        not_negative(eps=eps)
-        check_betas(betas)
-        not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(
+            locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {"step": step, "mu_product": ones_like(step), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}

@@ -1,4 +1,4 @@
-"""What all optimizers share: groups of parameters with their settings, the state of each parameter, saving, hooks."""
+"""The base class of all optimizers: groups of parameters with their settings, state of each parameter, saving, hooks."""
 from __future__ import annotations
 
 import warnings
@@ -28,6 +28,8 @@ from rushlight.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
 ParamsT = Params                                  # torch's name
+Group = dict[str, Any]                            # {"params": tensors} and the settings of the group
+State = dict[str, Any]                            # the state of one parameter, by torch's names
 
 
 class Required:
@@ -41,7 +43,7 @@ required = Required()
 
 
 class Hooks:
-    """Hooks of one kind each, in the order of their registration."""
+    """Hooks by kind, each kind in the order of registration."""
 
     KINDS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post")
 
@@ -62,7 +64,7 @@ class Hooks:
         return list(self.kinds[kind].values())
 
 
-EVERYWHERE = Hooks()                              # those of all optimizers
+EVERYWHERE = Hooks()                              # hooks of all optimizers
 
 
 def register_optimizer_step_pre_hook(hook: Callable) -> Handle:
@@ -75,11 +77,11 @@ def register_optimizer_step_post_hook(hook: Callable) -> Handle:
     return EVERYWHERE.add("step_post", hook)
 
 
-NO_HOOKS: dict[str, dict[int, Callable]] = {}     # of a subclass that wraps an optimizer, without `Optimizer.__init__`
+NO_HOOKS: dict[str, dict[int, Callable]] = {}     # of a subclass that does not call `Optimizer.__init__`
 
 
 def hooked(step: Callable) -> Callable:
-    """`step` with its hooks; the scheduler asks later whether it was called."""
+    """`step` with its hooks. A scheduler reads `_opt_called` later to warn of a wrong order."""
     own, everywhere = ("step_pre", "step_post"), EVERYWHERE.kinds
 
     @wraps(step)
@@ -105,17 +107,17 @@ def hooked(step: Callable) -> Callable:
 
 
 class Optimizer(Suggesting):
-    """p <- what `step` makes of it: the base of all optimizers, with `param_groups`, `state`, `state_dict()`, hooks.
+    """The base class of all optimizers, with `param_groups`, `state`, `state_dict()` and hooks.
 
     `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the
-    settings of groups that do not say otherwise. A subclass implements `step(closure=None)`. TypeError for what is no
-    tensor, ValueError for no parameters, for one that is no leaf, or for one in two groups.
+    settings of groups that do not give their own. A subclass implements `step(closure=None)`. TypeError for a
+    parameter that is not a tensor; ValueError for no parameters, for a non-leaf, or for a parameter in two groups.
 
     >>> w, b = (rushlight.ones(1, requires_grad=True) for _ in range(2))
     >>> optimizer = rushlight.optim.SGD([{"params": w}, {"params": b, "lr": 0.5}], lr=0.1)
     >>> (w + b).backward()
     >>> optimizer.step()
-    >>> w.item(), b.item(), isinstance(optimizer, rushlight.optim.Optimizer)  # b has a rate of its own
+    >>> w.item(), b.item(), isinstance(optimizer, rushlight.optim.Optimizer)  # b has its own lr
     (0.8999999761581421, 0.5, True)
     """
 
@@ -140,7 +142,7 @@ class Optimizer(Suggesting):
         groups = list(params)
         if not groups:
             raise ValueError(explain("optimizer got an empty parameter list",
-                                     "give model.parameters(); a generator is empty once it was read"))
+                                     "give model.parameters(); a generator can be read only once"))
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -169,16 +171,16 @@ class Optimizer(Suggesting):
         self.param_groups.append(group)
 
     def check_parameter(self, p: Any) -> None:
-        """TypeError or ValueError for what cannot be optimized."""
+        """TypeError or ValueError for a parameter that cannot be optimized."""
         if not isinstance(p, Tensor):
             raise TypeError(explain(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
                                     "give tensors or nn.Parameters (of a model: model.parameters())"))
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
-            raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize what it was computed from, or "
+            raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize the leaf it was computed from, or "
                                      "x.detach().requires_grad_()", tensor=tuple(p.shape)))
 
-    def check_group(self, group: dict[str, Any]) -> None:
-        """Whether a new group goes together with itself and with the others."""
+    def check_group(self, group: Group) -> None:
+        """ValueError for parameters that another group has, or for names in some groups only."""
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
             warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
@@ -224,9 +226,9 @@ class Optimizer(Suggesting):
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, here or in torch: parameters are matched by their order.
+        """Restore what `state_dict()` returned, here or in torch. Parameters are matched by their order.
 
-        State takes the dtype of its parameter, `step` keeps its own. ValueError if the groups differ in number or size.
+        State gets the dtype of its parameter; `step` keeps its dtype. ValueError if the groups differ in number or size.
         """
         saved = dict(state_dict)
         for hook in self._hooks.of("load_pre"):
@@ -253,10 +255,10 @@ class Optimizer(Suggesting):
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         self.__dict__.update(state)
         self._patch_step_function()
-        for group in self.param_groups:           # settings that an older version did not have
+        for group in self.param_groups:           # settings that the saved version did not have
             for name, value in self.defaults.items():
                 if name != "lr":
                     group.setdefault(name, value)
@@ -265,7 +267,7 @@ class Optimizer(Suggesting):
                 one["step"] = new_step(one["step"])
 
     def _patch_step_function(self) -> None:
-        """What `step` needs of an object whose class has not called __init__: torch's name for it."""
+        """Attributes that `step` needs in an object made without __init__. torch has this name."""
         self.__dict__.setdefault("_hooks", Hooks())
         self.__dict__.setdefault("_opt_called", False)
 
@@ -302,16 +304,16 @@ class Optimizer(Suggesting):
 
 
 class PerParameter(Optimizer):
-    """An optimizer whose parameters are updated one by one: `new_state` and `update` say how.
+    """An optimizer that updates its parameters one by one, by `new_state` and `update`.
 
-    A setting `differentiable` keeps grad mode on meanwhile, so that the step can be differentiated.
+    With a true setting `differentiable`, grad mode stays on, so that the step can be differentiated.
     """
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
         return {}
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         """Update a parameter and its state by ops of the table."""
         raise NotImplementedError
 
@@ -327,16 +329,16 @@ class PerParameter(Optimizer):
                 self.update_group(params, group)
         return loss
 
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
+    def update_group(self, params: list[Any], group: Group) -> None:
         """Update the parameters of a group that have a gradient. RuntimeError for a sparse one."""
-        if any([p._grad.is_sparse for p in params]):  # type: ignore[union-attr]
+        if any([p._grad.is_sparse for p in params]):
             raise no_sparse(self)
         with nullcontext() if group.get("differentiable") else no_grad():
             for p in params:
-                self.update(p, p._grad, self.state_of(p, group), group)  # type: ignore[arg-type]
+                self.update(p, p._grad, self.state_of(p, group), group)
 
-    def state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """The parameter's state; an entry is made where there is something to remember."""
+    def state_of(self, p: Tensor, group: Group) -> State:
+        """The state of a parameter; it is stored in `self.state` unless it is empty."""
         state = self.state.get(p)
         if not state:
             state = self.new_state(p, group)
@@ -351,7 +353,7 @@ def no_sparse(optimizer: Optimizer) -> RuntimeError:
 
 
 def listed(params: Any) -> list:
-    """One tensor, or a collection of them in an order that will be the same next time."""
+    """A list of one tensor or of a collection. TypeError for a set, whose order changes between runs."""
     if isinstance(params, Tensor):
         return [params]
     if isinstance(params, (set, frozenset)):
@@ -361,7 +363,7 @@ def listed(params: Any) -> list:
 
 
 def named(params: list) -> tuple[list, list | None]:
-    """Tensors and their names, from tensors (no names) or (name, tensor) pairs."""
+    """(tensors, names or None), from tensors or from (name, tensor) pairs."""
     pairs = [isinstance(p, tuple) for p in params]
     if not any(pairs):
         return params, None
@@ -372,7 +374,7 @@ def named(params: list) -> tuple[list, list | None]:
 
 
 def check_sizes(own: list[dict], saved: list[dict]) -> None:
-    """ValueError unless there are as many groups, each with as many parameters."""
+    """ValueError unless both have the same number of groups, of the same sizes."""
     if len(own) != len(saved):
         raise ValueError(explain("loaded state dict has a different number of parameter groups",
                                  "make the optimizer as it was when saved", saved=len(saved), here=len(own)))
@@ -384,10 +386,10 @@ def check_sizes(own: list[dict], saved: list[dict]) -> None:
 
 
 def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
-    """A copy of saved state, its floating-point tensors in the parameter's dtype; `step` keeps its own."""
+    """A copy of saved state, with floating-point tensors in the parameter's dtype; `step` keeps its dtype."""
     if isinstance(value, Tensor):
         other = p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
-        return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[attr-defined, union-attr]
+        return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[union-attr]
     if isinstance(value, dict):
         return {k: fitted(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -396,20 +398,22 @@ def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
 
 
 def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
-    """A constructor's `locals()` as the defaults of its groups. `order`: the names that torch's groups begin with, where
-    it is not the order of the parameters."""
+    """A constructor's `locals()` as the defaults of its groups.
+
+    `order`: the first keys of torch's groups, if they are not in the order of the constructor's parameters.
+    """
     names = [*order.split(), *(name for name in arguments if name not in ("self", "params", "__class__"))]
     return {name: arguments[name] for name in names}
 
 
 def new_step(value: float = 0.0) -> Tensor:
-    """A counter of steps as a 0-d tensor, so that a recorded step does not hold its number fast."""
+    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant."""
     wide = dtypes.get_default_dtype() is dtypes.float64
     return tensor(float(value), dtype=dtypes.float64 if wide else dtypes.float32)
 
 
 def is_recorded() -> bool:
-    """Whether somebody records ops, so that the update must be made of ops."""
+    """Whether ops are recorded, so that the update must run as ops."""
     watch = mode().watch
     return watch is not None and watch.records
 

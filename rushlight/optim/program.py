@@ -1,10 +1,11 @@
 """From an optimizer's rule to a program of NumPy calls that write where the results belong.
 
-A rule says once, as mathematics, what a parameter and its state become. Run on tensors it is recorded or
-differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its result: the memory
-of the parameter or of its state where nobody needs the old value any more, else one of few buffers that later calls
-use again. Numbers are computed apart, once for all parameters at the same step. The program takes two thirds of the
-time of the rule on arrays, which allocates every result.
+A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or
+differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its
+result: the memory of the parameter or of its state if the old value is not needed any more, else
+one of few buffers that later calls use again. Numbers are computed apart, once for all parameters
+at the same step. The program takes two thirds of the time of the rule on arrays, which allocates
+every result.
 
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g
@@ -133,13 +134,14 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
 @lru_cache(maxsize=256)
 def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of a rule's arrays, which stand before the slash, and of its settings."""
-    code = rule.__code__  # type: ignore[attr-defined]
+    code = rule.__code__
     names = code.co_varnames[:code.co_argcount]
     return names[:code.co_posonlyargcount], names[code.co_posonlyargcount:]
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
-    """Where each result goes, and how many buffers that takes. `wanted`: target -> the value that it must have at last.
+    """(place of each result, number of buffers). `wanted`: target -> the value that it must have at
+    last.
 
     A value may go into its target at once if the target's old value is not read later. All ops work element by element,
     so a result may take the place of an operand that ends with it.
@@ -179,7 +181,7 @@ def place(operand: Any, places: dict, numbers: dict) -> str:
 
 # -- running a program on arrays of any size -------------------------------------------------------------------------
 
-BLOCK = 32768                                     # elements; a block of all arrays and buffers stays in the cache
+BLOCK_ELEMENTS = 32768                            # a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):
@@ -189,7 +191,7 @@ class Buffers(threading.local):
         self.known: dict[tuple, list[ndarray]] = {}
 
     def get(self, like: ndarray, count: int) -> list[ndarray]:
-        if like.size > BLOCK:
+        if like.size > BLOCK_ELEMENTS:
             return [np.empty(like.shape, like.dtype) for _ in range(count)]
         key = like.shape, like.dtype.num, count   # a dtype is hashed in 100 ns
         found = self.known.get(key)
@@ -212,6 +214,6 @@ def run(one: Program, arrays: list[ndarray], numbers: list[ndarray]) -> None:
     else:
         one.update(*arrays, *buffers.get(arrays[0], one.buffers), *numbers)
         return
-    for start in range(0, flat[0].size, BLOCK):
-        part = [a[start:start + BLOCK] for a in flat]
+    for start in range(0, flat[0].size, BLOCK_ELEMENTS):
+        part = [a[start:start + BLOCK_ELEMENTS] for a in flat]
         one.update(*part, *buffers.get(part[0], one.buffers), *numbers)

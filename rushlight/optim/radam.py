@@ -2,12 +2,8 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
-from rushlight.creation import zeros_like
-from rushlight.optim.checks import check_betas, check_lr, not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Params, settings
 from rushlight.tensor import Tensor
 
 
@@ -39,7 +35,7 @@ class RAdam(Elementwise):
         r_t = sqrt((l_t - 4) (l_t - 2) l / ((l - 4) (l - 2) l_t)).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and change nothing here. ValueError
+    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
     for settings out of range. L. Liu et al., *On the variance of the adaptive learning rate and beyond*, 2020.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -56,12 +52,4 @@ class RAdam(Elementwise):
                  eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
                  foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
                  differentiable: bool = False):
-        defaults = settings(locals(), "lr betas eps weight_decay maximize foreach capturable")
-        check_lr(lr)
-        not_negative(eps=eps)
-        check_betas(betas)
-        not_negative(weight_decay=weight_decay)
-        super().__init__(params, defaults)
-
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+        super().__init__(params, settings(locals(), "lr betas eps weight_decay maximize foreach capturable"))

@@ -2,12 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import zeros_like
-from rushlight.optim.checks import check_lr, not_negative
+from rushlight.optim.checks import check_not_negative
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -33,7 +31,7 @@ class RMSprop(Elementwise):
 
     `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g. `momentum` sums up the
     changes: b <- momentum b + g / (...),  p <- p - lr b. `weight_decay` adds weight_decay p to g; `maximize` goes up.
-    `foreach` and `capturable` choose between torch's kernels and change nothing here. ValueError for settings out of
+    `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of
     range. G. Hinton, lecture 6 of *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -49,12 +47,10 @@ class RMSprop(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
                  weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals(), "lr momentum alpha eps centered")
-        check_lr(lr)
-        not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, defaults)
+        check_not_negative("alpha", alpha)
+        super().__init__(params, settings(locals(), "lr momentum alpha eps centered"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)

@@ -2,13 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.creation import full_like, zeros_like
 from rushlight.errors import explain
-from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import Elementwise, plain
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 from rushlight.tensor import Tensor
 
 
@@ -26,7 +23,7 @@ class Rprop(Elementwise):
     """p <- p - sign(g) s; each element's s grows by etas[1] while its gradient keeps its sign, else shrinks by etas[0].
 
     s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` goes up. `foreach` and
-    `capturable` choose between torch's kernels and change nothing here. ValueError for settings out of range.
+    `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range.
     M. Riedmiller, H. Braun, *A direct adaptive method for faster backpropagation learning*, 1993.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -42,13 +39,11 @@ class Rprop(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
-        defaults = settings(locals(), "lr etas step_sizes foreach maximize differentiable")
-        check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(explain(f"Invalid eta values: {etas[0]}, {etas[1]}", "give 0 < etas[0] < 1 < etas[1]"))
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "lr etas step_sizes foreach maximize differentiable"))
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         lr = plain(group["lr"])
         return {"step": new_step(), "prev": zeros_like(p),
                 "step_size": full_like(p, complex(lr, lr) if p.is_complex() else lr)}

@@ -8,9 +8,9 @@ from numpy import ndarray
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.creation import zeros_like
 from rushlight.errors import explain
-from rushlight.optim.checks import check_fused, check_lr, not_negative
+from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, settings
+from rushlight.optim.optimizer import Group, Params, State, settings
 from rushlight.tensor import Tensor
 
 
@@ -30,7 +30,7 @@ class SGD(Elementwise):
 
     `nesterov` goes along g + momentum b instead of b; `maximize` goes up. The first b is g. `params`: tensors, dicts
     (groups with settings of their own), or (name, tensor) pairs. `foreach` and `fused` choose between torch's kernels
-    and change nothing here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
+    and have no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
     I. Sutskever et al., *On the importance of initialization and momentum in deep learning*, 2013.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
@@ -47,19 +47,16 @@ class SGD(Elementwise):
     def __init__(self, params: Params, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
                  weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
                  foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None):
-        defaults = settings(locals())
-        check_lr(lr)
-        not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(explain("Nesterov momentum requires a momentum and zero dampening",
-                                     "give momentum > 0 and leave dampening away"))
-        super().__init__(params, defaults)
+                                     "give momentum > 0 and leave out dampening"))
+        super().__init__(params, settings(locals()))
         check_fused(fused, foreach, differentiable)
 
-    def places(self, g: Any, group: dict[str, Any]) -> tuple[Any, ndarray]:
-        return (..., g.to_dense().array) if group["momentum"] else super().places(g, group)    # it moves all rows
+    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
+        return (..., g.to_dense().array) if group["momentum"] else super().sparse_rows(g, group)    # momentum moves all rows
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def new_state(self, p: Tensor, group: Group) -> State:
         """A buffer from which the first step gets the gradient itself, whatever the dampening."""
         momentum, dampening = group["momentum"], group["dampening"]
         if not momentum:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.creation import zeros_like
 from rushlight.errors import explain
-from rushlight.optim.checks import check_betas, check_lr
 from rushlight.optim.elementwise import Elementwise
-from rushlight.optim.optimizer import Params, new_step, settings
+from rushlight.optim.optimizer import Group, Params, settings
 from rushlight.tensor import Tensor
 
 
@@ -41,14 +39,11 @@ class SparseAdam(Elementwise):
 
     def __init__(self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
                  maximize: bool = False):
-        defaults = settings(locals())
-        check_lr(lr)
         if not lr:
             raise ValueError(explain("Invalid learning rate: 0", "give a number > 0"))
         if not eps > 0:
             raise ValueError(explain(f"Invalid epsilon value: {eps}", "give eps > 0"))
-        check_betas(betas)
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals()))
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
                 if p.is_sparse:
@@ -57,11 +52,8 @@ class SparseAdam(Elementwise):
                     raise ValueError(f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex "
                                      "parameters")
 
-    def new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
-
-    def update_group(self, params: list[Tensor], group: dict[str, Any]) -> None:
-        if not all(p._grad.is_sparse for p in params):  # type: ignore[union-attr]
+    def update_group(self, params: list[Any], group: Group) -> None:
+        if not all(p._grad.is_sparse for p in params):
             raise RuntimeError(explain("SparseAdam does not support dense gradients, please consider Adam instead",
                                        "or make the table with sparse=True; in a compiled step gradients are dense"))
         super().update_group(params, group)

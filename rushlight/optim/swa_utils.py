@@ -50,7 +50,7 @@ def for_lists(average: Average) -> Callable:
     @no_grad()
     def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(average(a, c, num_averaged))  # type: ignore[attr-defined]
+            a.copy_(average(a, c, num_averaged))
     return update
 
 
@@ -79,9 +79,10 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 class AveragedModel(Module):
     """A copy of a model whose parameters are an average of the model's, taken at each `update_parameters(model)`.
 
-    The mean of all unless told: `avg_fn(average, new, n)` returns the next average, `multi_avg_fn(averages, news, n)`
-    writes it. Buffers are averaged too with `use_buffers`, else copied. P. Izmailov et al., *Averaging weights leads to
-    wider optima and better generalization*, 2018.
+    Default: the mean of all. `avg_fn(average, new, n)` returns the next average,
+    `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`, else
+    copied. P. Izmailov et al., *Averaging weights leads to wider optima and better generalization*,
+    2018.
 
     >>> model = rushlight.nn.Linear(1, 1, bias=False)
     >>> average = rushlight.optim.swa_utils.AveragedModel(model)
@@ -123,12 +124,12 @@ class AveragedModel(Module):
             copy_all([(a, c) for a, c in pairs if not (a.is_floating_point() or a.is_complex())])
         if not self.use_buffers:
             copy_all(list(zip(self.module.buffers(), model.buffers())))
-        self.n_averaged += 1  # type: ignore[operator]
+        self.n_averaged += 1
 
 
 def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
     for own, new in pairs:
-        own.copy_(new.detach())  # type: ignore[attr-defined]
+        own.copy_(new.detach())
 
 
 @no_grad()

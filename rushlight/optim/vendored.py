@@ -1,4 +1,4 @@
-"""What torch.optim.optimizer offers to its own optimizers: those that were copied out of torch import it."""
+"""Private helpers of torch.optim.optimizer, for optimizers that were copied out of torch."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,9 @@ from rushlight.tensor import Tensor
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """A step that records what it does if the optimizer's default `differentiable` says so, and nothing else."""
+    """A decorator of `step`: it records ops only if the optimizer's default `differentiable` is
+    true.
+    """
     @wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         with set_grad_enabled(self.defaults["differentiable"]):
@@ -19,26 +21,26 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
 
 
 def _get_value(x: Any) -> Any:
-    """The number that a tensor holds; others as they are."""
+    """The number in a tensor; other values unchanged."""
     return x.item() if isinstance(x, Tensor) else x
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element without dimensions; others as they are."""
+    """A tensor of one element as a 0-d tensor; other values unchanged."""
     return x.squeeze() if isinstance(x, Tensor) and x.ndim else x
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    """As it is: torch's compiler stacks them."""
+    """x itself; only torch's compiler stacks."""
     return x
 
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
-    """Let complex tensors of these lists be pairs of real numbers, in the lists."""
+    """Replace the complex tensors in these lists by pairs of real numbers."""
     for i, p in enumerate(params):
         if p.is_complex():
             for tensors in (params, *state_and_grads):
-                tensors[i] = tensors[i].view_as_real()  # type: ignore[attr-defined]
+                tensors[i] = tensors[i].view_as_real()
 
 
 def _default_to_fused_or_foreach(params: list[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
@@ -48,5 +50,5 @@ def _default_to_fused_or_foreach(params: list[Tensor], differentiable: bool, use
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
-    """The devices whose steps torch can capture; the CPU is none of them."""
+    """The devices whose steps torch can capture; without the CPU."""
     return ["cuda", "xpu", "hpu", "privateuseone", *["xla"] * supports_xla]

@@ -1,4 +1,6 @@
-"""torch.utils._foreach_utils, as optimizers of one's own ask it: which tensors a _foreach function can take together."""
+"""torch.utils._foreach_utils, for users' optimizers: which tensors a _foreach function can take
+together.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,7 +26,7 @@ def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Tensor 
         assert first is not None, "tensors of the first list are there"
         lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
         for own, given in zip(lists, tensorlistlist):
-            if given:                             # an empty list stands for one that is not there
+            if given:                             # an empty list stands for a missing one
                 own.append(given[i])
         if with_indices:
             indices.append(i)
@@ -42,7 +44,7 @@ def _get_fused_kernels_supported_devices() -> list[str]:
 
 
 def _device_has_foreach_support(device: device) -> bool:
-    """Whether _foreach functions take tensors that lie there."""
+    """Whether _foreach functions support the device."""
     return device.type == "cpu"
 
 

@@ -1,4 +1,6 @@
-"""torch.utils._python_dispatch, as far as libraries import it: ops are seen by TorchFunctionMode here."""
+"""torch.utils._python_dispatch, names that libraries import: ops are seen by TorchFunctionMode
+here.
+"""
 from __future__ import annotations
 
 from typing import Any

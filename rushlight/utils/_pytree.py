@@ -25,5 +25,5 @@ def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
 
 
 def _get_node_type(tree: Any) -> type:
-    """The class under which `SUPPORTED_NODES` knows it, if it is a container."""
+    """The key of a container in `SUPPORTED_NODES`."""
     return type(tree)

@@ -118,7 +118,7 @@ def in_turn(functions: Sequence[Callable]) -> Callable[[Any], Any]:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Inside it, checkpoints stop their second run early or not, whatever they were told.
+    """A context that overrides `early_stop` of all checkpoints inside it.
 
     >>> C = rushlight.utils.checkpoint
     >>> x = rushlight.ones(2, requires_grad=True)
@@ -159,7 +159,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 class Surroundings:
-    """What a run depends on besides its arguments: random numbers and autocast, as they stand now."""
+    """The state that a run depends on besides its arguments: random number generator and autocast."""
 
     def __init__(self, preserve_rng_state: bool):
         self.random = default_generator.get_state() if preserve_rng_state else None
@@ -167,7 +167,9 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Inside it they are so again, and recording is on; afterwards they go on as before."""
+        """A context that restores this state and turns recording on; afterwards they go on as
+        before.
+        """
         on, lowest, cache = self.precision
         now = default_generator.get_state()
         if self.random is not None:
@@ -197,7 +199,8 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tensors of a tuple as leaves that require grad as they did; what is no tensor stays. RuntimeError for no tuple.
+    """Detached tensors of a tuple, with the same requires_grad; what is no tensor stays.
+    RuntimeError for no tuple.
 
     >>> x = rushlight.ones(1, requires_grad=True) * 2
     >>> detached, = rushlight.utils.checkpoint.detach_variable((x,))
@@ -224,7 +227,7 @@ class Part:
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []              # shape and dtype of each tensor saved
-        self.found: dict[int, tuple[Tensor, int]] = {}     # what the second run saved, with its version, until it is used
+        self.found: dict[int, tuple[Tensor, int]] = {}     # (tensor saved by the second run, its version), until it is used
         self.done = False                         # whether the first run is: it may ask for derivatives itself
 
     def pack(self, tensor: Tensor) -> int:
@@ -275,7 +278,9 @@ class Part:
 # -- with one ------------------------------------------------------------------------------------------------------------
 
 class Rerun(Function):
-    """Runs without recording; its backward runs again with it, and goes backward through that."""
+    """Runs without recording; its backward runs the function again and goes backward through the
+    new graph.
+    """
 
     @staticmethod
     def forward(ctx: Any, function: Callable, surroundings: Surroundings, *args: Any) -> Any:

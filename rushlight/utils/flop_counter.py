@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter, as far as libraries import it."""
+"""torch.utils.flop_counter, names that libraries import."""
 from __future__ import annotations
 
 from typing import Any

@@ -28,12 +28,12 @@ class Row:
     module: Module
     name: str
     depth: int
-    index: int = 0                                # its number among those of its depth
-    again: bool = False                           # called before, so its parameters are counted
+    index: int = 0                                # number among the rows of this depth
+    again: bool = False                           # an earlier call counts its parameters
     input_size: list[int] = field(default_factory=list)
     output_size: list[int] = field(default_factory=list)
     output_bytes: int = 0
-    below: list[Row] = field(default_factory=list)       # all that it called, directly or not
+    below: list[Row] = field(default_factory=list)       # all calls inside this call
 
     @property
     def leaf(self) -> bool:
@@ -48,14 +48,14 @@ class Row:
         return sum(p.numel() for p in self.module.parameters() if p.requires_grad)
 
     def own(self, kind: str = "params") -> int:
-        """The parameters that no row below it counts."""
+        """The parameters that no row below counts."""
         if self.again:
             return 0
         return getattr(self, kind) - sum(row.own(kind) for row in self.below)
 
     @property
     def mult_adds(self) -> int:
-        """Of a leaf: each parameter once for each element of the output that it goes into."""
+        """Of a leaf: each parameter counts once for each element of the output that uses it."""
         if not self.leaf or not self.output_size:
             return 0
         kind, size = type(self.module).__name__, self.output_size
@@ -145,11 +145,12 @@ def summary(model: Module, input_size: Any = None, input_data: Any = None, batch
             row_settings: Iterable[str] | None = None, verbose: int | None = None, **kwargs: Any) -> ModelStatistics:
     """The layers of a model with the shapes of their outputs and their parameters, as a table that is also printed.
 
-    The model runs once, in `mode` 'eval' unless told, on `input_data` (a tensor, or a list or dict of arguments), or on
-    numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with neither it does not run. `kwargs` go to its
-    forward. `col_names`: 'input_size', 'output_size', 'num_params', 'params_percent', 'kernel_size', 'mult_adds',
-    'trainable'; `row_settings`: 'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the table
-    goes; `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
+    The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of
+    arguments), or on numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with
+    neither it does not run. `kwargs` go to its forward. `col_names`: 'input_size', 'output_size',
+    'num_params', 'params_percent', 'kernel_size', 'mult_adds', 'trainable'; `row_settings`:
+    'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the table goes;
+    `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
 
     ValueError for other names, RuntimeError, with the layers that ran, if the model fails.
 
@@ -202,7 +203,7 @@ def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DTyp
 
 
 def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None) -> Iterator[Row]:
-    """The rows of all layers as they are defined."""
+    """The rows of all layers, in order of definition."""
     counts = {} if counts is None else counts
     counts[depth] = counts.get(depth, 0) + 1
     row = Row(module, name or type(module).__name__, depth, counts[depth])
@@ -214,7 +215,7 @@ def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] 
 
 
 def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
-    """The rows of all layers as they were called."""
+    """The rows of all layers, in order of calls."""
     rows: list[Row] = []
     open_rows: list[Row] = []
     counts: dict[int, int] = {}

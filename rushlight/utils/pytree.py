@@ -1,8 +1,7 @@
 """Trees of containers: nested tuples, lists and dicts as one flat list and a description of its form, and back.
 
-Leaves are whatever is no registered container; None is one. Functions that take "tensors or nested containers of them"
-flatten their arguments here, work on the list, and give their results the form again.
-"""
+Leaves are whatever is no registered container; None is one. Functions on nested containers of
+tensors flatten their arguments here, work on the list, and rebuild the containers. """
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
@@ -27,7 +26,7 @@ class SequenceKey(NamedTuple):
         return f"[{self.idx!r}]"
 
     def get(self, container: Any) -> Any:
-        """What stands there."""
+        """The child at this key."""
         return container[self.idx]
 
 
@@ -40,7 +39,7 @@ class MappingKey(NamedTuple):
         return f"[{self.key!r}]"
 
     def get(self, container: Any) -> Any:
-        """What stands under it."""
+        """The value of this key."""
         return container[self.key]
 
 
@@ -89,7 +88,7 @@ KINDS: dict[type, Kind] = {
                       lambda d: map(MappingKey, d)),
     deque: Kind(lambda d: (d, d.maxlen), deque, indices),
 }
-# Tuples with names: Python's, which take their fields one by one, and those of ops, which take them as a tuple.
+# Tuples with names: named tuples: Python's take their fields as arguments, those of ops take one tuple.
 NAMED = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(*leaves), fields)
 RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), fields)
 
@@ -119,7 +118,8 @@ def kind_of(tree: Any) -> Kind | None:
 
 
 class TreeSpec:
-    """The form of a tree: the class of its root, what else is needed to make one, and its children's forms.
+    """The form of a tree: the class of the root, the context to rebuild it, and the specs of its
+    children.
 
     A leaf's `type` is None. `num_leaves`, `num_nodes`, `num_children` count.
     """
@@ -150,7 +150,7 @@ class TreeSpec:
         return KINDS.get(self.type) or (NAMED if hasattr(self.type, "_make") else RESULTS)
 
     def unflatten(self, leaves: Iterable) -> PyTree:
-        """The tree of this form with these leaves. ValueError unless there are as many as it holds."""
+        """The tree of this form with these leaves. ValueError unless the number of leaves fits."""
         found = list(leaves)
         if len(found) != self.num_leaves:
             raise ValueError(explain(f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to "
@@ -164,7 +164,7 @@ class TreeSpec:
         return self.kind().unflatten_fn([child.filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list:
-        """The subtrees of `tree` that stand where this form has leaves. ValueError where the forms differ."""
+        """The subtrees of `tree` at the leaves of this form. ValueError where the forms differ."""
         found: list = []
         self.collect(tree, found)
         return found
@@ -259,7 +259,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list:
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator:
-    """The leaves from left to right, one by one."""
+    """The leaves from left to right."""
     return iter(tree_leaves(tree, is_leaf))
 
 
@@ -366,12 +366,12 @@ def tree_map_with_path(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Is
 
 
 def keystr(kp: tuple) -> str:
-    """A path as one writes it after the tree's name: ['a'][1]."""
+    """A path as Python code after the name of the tree: ['a'][1]."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: tuple) -> Any:
-    """What stands in a tree at a path."""
+    """The subtree at a path."""
     return reduce(lambda tree, key: key.get(tree), kp, obj)
 
 

@@ -8,13 +8,13 @@ from rushlight.autograd.node import Node
 from rushlight.errors import explain
 from rushlight.tensor import AccumulateGrad, Tensor
 
-HELD = ("array", "node", "_grad", "viewing", "writes")
+SLOTS = ("array", "node", "_grad", "viewing", "writes")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Each becomes the other: elements, dtype, gradient, place in the graph, attributes and class.
 
-    RuntimeError for a tensor that has views, as those would show the other.
+    RuntimeError for a tensor with views, since they would show the other tensor.
 
     >>> x, y = rushlight.ones(2), rushlight.tensor([3])
     >>> rushlight.utils.swap_tensors(x, y)
@@ -31,8 +31,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
 
 def content(t: Tensor) -> tuple[type, dict[str, Any], dict[str, Any]]:
-    """Its class, what its slots hold, and its other attributes."""
-    return type(t), {name: getattr(t, name) for name in HELD}, dict(vars(t))
+    """(class, values of the slots, other attributes) of a tensor."""
+    return type(t), {name: getattr(t, name) for name in SLOTS}, dict(vars(t))
 
 
 def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]) -> None:
@@ -43,5 +43,5 @@ def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]
     vars(t).clear()
     vars(t).update(attributes)
     node: Node | None = t.node
-    if isinstance(node, AccumulateGrad):          # the gradient of a leaf goes to the tensor that it now is
+    if isinstance(node, AccumulateGrad):          # the leaf's gradient now goes to this tensor
         node.tensor = ref(t)

@@ -51,7 +51,8 @@ def number(value: Any) -> float:
 
 
 class SummaryWriter:
-    """Writes TensorBoard's event files into a folder, `runs/DATE_HOST` unless told: `tensorboard --logdir runs` shows it.
+    """Writes TensorBoard's event files into a folder, default `runs/DATE_HOST`: `tensorboard
+    --logdir runs` shows it.
 
     Context manager: it is closed at the end. ImportError without the package tensorboard.
 
@@ -106,7 +107,9 @@ class SummaryWriter:
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
                     walltime: float | None = None) -> None:
-        """Several numbers in one chart; each has a folder of its own, which makes it a curve of its own."""
+        """Several numbers in one chart; each has a folder of its own and so becomes a curve of its
+        own.
+        """
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
             self._add([self._value(main_tag, simple_value=number(value))], global_step, walltime, folder)
@@ -128,7 +131,7 @@ class SummaryWriter:
             limits = np.append(limits[:-1][::group], limits[-1])
         filled = np.flatnonzero(counts)
         first, last = filled[0], filled[-1] + 1
-        counts = np.append(0, counts)[first:last + 1]                 # an empty one on the left, as in torch
+        counts = np.append(0, counts)[first:last + 1]                 # an empty bin on the left, as in torch
         histogram = self._protocol("summary_pb2").HistogramProto(
             min=array.min(), max=array.max(), num=len(array), sum=array.sum(), sum_squares=array @ array,
             bucket_limit=limits[first:last + 1].tolist(), bucket=counts.tolist())
@@ -216,7 +219,7 @@ class SummaryWriter:
                       tag: str = "default", metadata_header: list[str] | None = None) -> None:
         """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`; `label_img`: (N, C, H, W).
 
-        ValueError where there are not N of them.
+        ValueError unless there are N of them.
         """
         points, step = plain(mat), str(0 if global_step is None else int(number(global_step))).zfill(5)
         folder = os.path.join(step, tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c"))
@@ -239,7 +242,7 @@ class SummaryWriter:
         self._write("projector_config.pbtxt", text_format.MessageToString(told).encode())
 
     def _projector(self) -> Any:
-        """What the projector was told so far."""
+        """The projector's configuration so far."""
         from google.protobuf import text_format
         from tensorboard.plugins.projector import projector_config_pb2
         told, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
@@ -268,7 +271,7 @@ class SummaryWriter:
 
     def add_hparams(self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
                     hparam_domain_discrete: Any = None, run_name: str | None = None, global_step: Any = None) -> None:
-        """Settings of a run and what came of it, in a folder of its own."""
+        """Hyperparameters and metrics of a run, in a folder of its own."""
         from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         start = plugin_data_pb2.SessionStartInfo()
@@ -358,7 +361,7 @@ def waves(samples: ndarray, rate: int) -> bytes:
 
 
 def table(rows: Any, header: list[str] | None = None) -> bytes:
-    """Rows, or labels, with tabs between what stands in one; below a header if there is one."""
+    """Rows as lines of a TSV file, or labels; below a header if there is one."""
     told = [*([header] if header else []), *rows]
     told = [row if isinstance(row, (list, tuple)) else [row] for row in told]
     cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told)

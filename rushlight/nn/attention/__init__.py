@@ -1,4 +1,6 @@
-"""torch.nn.attention: which kernel computes attention. There is one here, so every choice is accepted."""
+"""torch.nn.attention: which kernel computes attention. rushlight has one kernel, so every choice is
+accepted.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """torch's kernels for `scaled_dot_product_attention`: they are taken, and change nothing here.
+    """torch's kernels for `scaled_dot_product_attention`: accepted, without effect.
 
     >>> rushlight.nn.attention.SDPBackend.MATH.name
     'MATH'
@@ -27,7 +29,8 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict]:
-    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, which gives what all of torch's do.
+    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, with the
+    results of all of torch's kernels.
 
     AssertionError for anything but a backend or a list of them.
 

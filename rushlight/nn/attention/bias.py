@@ -30,4 +30,4 @@ def causal_lower_right(*size: int) -> Tensor:
 def mask(size: tuple[int, ...], diagonal: int) -> Tensor:
     if len(size) != 2:
         raise AssertionError(f"causal masks only support 2D tensors, got {len(size)} sizes")
-    return ones(size, dtype=bool).tril(diagonal)  # type: ignore[attr-defined]
+    return ones(size, dtype=bool).tril(diagonal)

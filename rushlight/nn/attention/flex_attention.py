@@ -30,7 +30,7 @@ def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
     tensor([[ True, False],
             [ True,  True]])
     """
-    return mod_fn(*indices(B, H, Q_LEN, KV_LEN)).expand(B or 1, H or 1, Q_LEN, KV_LEN)  # type: ignore[attr-defined]
+    return mod_fn(*indices(B, H, Q_LEN, KV_LEN)).expand(B or 1, H or 1, Q_LEN, KV_LEN)
 
 
 class AuxRequest(NamedTuple):
@@ -48,7 +48,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returns besides: None where it was not asked for.
+    """What `flex_attention` returns besides: None unless requested.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.AuxOutput()
@@ -93,7 +93,7 @@ class BlockMask:
         return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
 
     def sparsity(self) -> float:
-        """The share of scores that lie in blocks that are left out, in percent; parts of blocks count as blocks."""
+        """The percentage of scores in blocks that are left out; parts of blocks count as blocks."""
         return 100 * (1 - self.to_dense().sum().item() * math.prod(self.BLOCK_SIZE) / self.numel())
 
     def to(self, device: Any) -> BlockMask:
@@ -184,8 +184,8 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | N
             raise ValueError(explain(f"Expect query and key/value to have the same number of heads but got "
                                      f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."))
         groups = query.shape[1] // key.shape[1]
-        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))  # type: ignore[attr-defined]
-    scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)  # type: ignore[operator]
+        key, value = (t.repeat_interleave(groups, 1) for t in (key, value))
+    scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if score_mod is not None:
         scores = score_mod(scores, *indices(*scores.shape))
     if block_mask is not None:

@@ -178,7 +178,7 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.nn.functional.logsigmoid(rushlight.tensor([-100., 0.]))
     tensor([-100.0000,   -0.6931])
     """
-    return a.log_sigmoid(contiguous(input), out=out)        # so torch lays it out
+    return a.log_sigmoid(contiguous(input), out=out)        # torch's memory layout
 
 
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
@@ -367,12 +367,12 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([[0., 0., 1.],
             [0., 1., 0.]])
     """
-    noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()  # type: ignore[attr-defined]
+    noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()
     soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:
         return soft
     top = soft.argmax(dim, True)
-    one_hot = zeros_like(soft.detach()).scatter(dim, top, 1.0)  # type: ignore[attr-defined]
+    one_hot = zeros_like(soft.detach()).scatter(dim, top, 1.0)
     return e.add(e.sub(one_hot, soft.detach()), soft)
 
 

@@ -19,9 +19,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                                  enable_gqa: bool = False) -> Tensor:
     """softmax(q k^T scale + mask) v: q (..., L, E), k (..., S, E), v (..., S, F) -> (..., L, F).
 
-    `scale`: 1 / sqrt(E) unless told. `attn_mask`: booleans, true where a query may look, or numbers to add.
-    `is_causal`: query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k and v are shared by
-    several of q. RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not fit.
+    `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may look, or numbers to
+    add. `is_causal`: query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k
+    and v are shared by several of q. RuntimeError for a mask together with `is_causal`, and for
+    shapes or dtypes that do not fit.
 
     >>> x = rushlight.ones(1, 3, 4)
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape

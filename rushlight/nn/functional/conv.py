@@ -55,7 +55,9 @@ def convolve(n: int) -> Callable:
 
 
 def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
-    """The input and the padding in numbers for 'same' and 'valid'; what 'same' needs on one side only is put there."""
+    """The input and the padding in numbers for 'same' and 'valid'; padding that 'same' needs on one
+    side only is added first.
+    """
     if padding == "valid":
         return x, (0,) * len(kernel)
     if padding != "same":

@@ -79,7 +79,7 @@ def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[in
 
 
 def check_targets(shape: tuple[int, ...], batch: int, lengths: tuple[int, ...]) -> None:
-    """RuntimeError unless there are as many labels as the lengths say."""
+    """RuntimeError unless the number of labels fits the lengths."""
     end = " for argument #2 'targets'"
     if len(shape) == 1 and shape[0] != sum(lengths):
         raise RuntimeError(explain(f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size "

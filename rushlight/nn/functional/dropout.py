@@ -8,7 +8,7 @@ from rushlight.ops import elementwise as e
 from rushlight.ops.dropout import dropout_mask
 from rushlight.tensor import Tensor
 
-ALPHA = 1.7580993408473766                        # what selu tends to on the left, negated
+ALPHA = 1.7580993408473766                        # minus selu's limit at -infinity
 
 
 def check_p(p: float) -> None:
@@ -17,13 +17,13 @@ def check_p(p: float) -> None:
         raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}"))
 
 
-def dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
-    """Elements, or whole channels, zeroed with probability p, the others divided by 1 - p."""
+def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
+    """Zero elements, or whole channels, with probability p; divide the others by 1 - p."""
     check_p(p)
     if not training or p == 0 or input.array.size == 0:
         return input
-    inside = taken.get() is not None or mode().batch is not None      # there torch draws in the order of the elements
-    like = input.contiguous() if inside else input  # type: ignore[attr-defined]
+    inside = taken.get() is not None or mode().batch is not None      # then torch draws in the order of the elements
+    like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)
     return assign(input, r) if inplace else r
@@ -38,7 +38,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> rushlight.nn.functional.dropout(rushlight.ones(4), 0.5)
     tensor([0., 0., 2., 0.])
     """
-    return dropped(input, p, training, inplace)
+    return apply_dropout(input, p, training, inplace)
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -82,7 +82,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     elif input.array.ndim == 3:
         warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
              "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean dropout1d?")
-    return dropped(input, p, training, inplace, features=True)
+    return apply_dropout(input, p, training, inplace, features=True)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -105,10 +105,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout of channels, of one sample if the input has only `unbatched` dimensions."""
+    """Dropout of channels. An input of `unbatched` dimensions is one sample."""
     if input.array.ndim != unbatched:
-        return dropped(input, p, training, inplace, features=True)
-    one = dropped(input.unsqueeze(0), p, training, False, features=True).squeeze(0)
+        return apply_dropout(input, p, training, inplace, features=True)
+    one = apply_dropout(input.unsqueeze(0), p, training, False, features=True).squeeze(0)
     return assign(input, one) if inplace else one
 
 
@@ -123,7 +123,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> dropped.mean().abs() < 0.05, (dropped.var() - 1).abs() < 0.05
     (tensor(True), tensor(True))
     """
-    return alpha_dropped(input, p, training, inplace, features=False)
+    return apply_alpha_dropout(input, p, training, inplace, features=False)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -136,10 +136,10 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
              [ 0.7792,  0.7792],
              [-0.7792, -0.7792]]])
     """
-    return alpha_dropped(input, p, training, inplace, features=True)
+    return apply_alpha_dropout(input, p, training, inplace, features=True)
 
 
-def alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+def apply_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
     check_p(p)
     if not training or p == 0 or input.array.size == 0:
         return input

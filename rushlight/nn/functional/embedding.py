@@ -50,7 +50,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 
 
 def padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
-    """The padding row counted from the front. AssertionError if there is none such."""
+    """The padding row counted from the front. AssertionError for a row that does not exist."""
     if padding_idx is None:
         return None
     n = weight.array.shape[0]
@@ -229,5 +229,5 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
         return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
-    return places.scatter(zeros.to(tensor.device), -1, unsqueeze(tensor, -1),  # type: ignore[attr-defined]
+    return places.scatter(zeros.to(tensor.device), -1, unsqueeze(tensor, -1),
                           created(from_array(np.ones((), np.int64))))

@@ -19,7 +19,7 @@ from rushlight.ranges import evenly_spaced
 from rushlight.tensor import Tensor, created, from_array
 
 MODES = ("bilinear", "nearest", "bicubic")        # torch's numbers for them are 0, 1, 2
-KEPT = 1 << 14                                    # points of a grid that are remembered: 200 KB
+MAX_CACHED_POINTS = 1 << 14                       # larger grids are not cached; 200 KB
 PADDINGS = ("zeros", "border", "reflection")
 CHANGED = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
            "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.")
@@ -120,7 +120,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
                  align_corners: bool) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `nn.functional.grid_sample` with modes by number.
 
-    0, 1, 2: bilinear, nearest, bicubic; and zeros, border, reflection for what lies outside.
+    0, 1, 2: bilinear, nearest, bicubic; padding modes zeros, border and reflection.
 
     >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1, 2), 0, 0, False)
     tensor([[[[1.5000]]]])
@@ -170,14 +170,14 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
              "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
              "affine_grid for details.")
-    make = centres if prod(spatial) <= KEPT else centres.__wrapped__
+    make = pixel_centres if prod(spatial) <= MAX_CACHED_POINTS else pixel_centres.__wrapped__
     points = make(tuple(spatial), bool(align_corners), theta.dtype)
-    moved = matmul(created(from_array(points)).to(theta.device), transpose(theta, 1, 2))  # type: ignore[attr-defined]
+    moved = matmul(created(from_array(points)).to(theta.device), transpose(theta, 1, 2))
     return called(reshape(moved, (batch, *spatial, len(spatial))), "AffineGridGeneratorBackward0")
 
 
 @lru_cache(maxsize=64)
-def centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
+def pixel_centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
     """The centres of all elements of an image, (points, n + 1), x first and 1 last; shared, so not to be written to. Those
     of 8 x 8 take 33 us of the 48 that affine_grid did."""
     axes = np.meshgrid(*[steps(n, align, d) for n in size], indexing="ij")

@@ -17,7 +17,7 @@ from rushlight.ops.node_names import called
 from rushlight.ops.shape import reshape, unsqueeze
 from rushlight.tensor import Tensor, created, from_array
 
-Old = bool | None                                 # size_average and reduce: what `reduction` was before it
+Old = bool | None                                 # type of size_average and reduce, the older form of `reduction`
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
@@ -31,7 +31,7 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
     return called(loss, name) if name else loss
 
 
-def settled(size_average: Old, reduce: Old, reduction: str) -> str:
+def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
     """The reduction that the two old arguments mean, if they are given."""
     if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
@@ -61,7 +61,7 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     return e.div(r.sum(total), r.sum(weight)) if reduction == "mean" else reduced(total, reduction, name)
 
 
-def refuse_whole(kernel: str, input: Tensor, target: Tensor) -> None:
+def check_not_integers(kernel: str, input: Tensor, target: Tensor) -> None:
     """NotImplementedError unless the input or the target has a fraction; `kernel` is torch's name of the loss."""
     if input.dtype.category < dtypes.FLOATING and target.dtype.category < dtypes.FLOATING:
         kind = dtypes.promote_types(input.dtype, target.dtype).scalar_type
@@ -78,9 +78,9 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Ol
     >>> rushlight.nn.functional.mse_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor(2.5000)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
-    refuse_whole("mse_cpu", input, target)
+    check_not_integers("mse_cpu", input, target)
     return weighted(losses.mse_loss(input, target), weight, reduction, "MseLossBackward0")
 
 
@@ -91,7 +91,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old
     >>> rushlight.nn.functional.l1_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor(1.5000)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     return weighted(e.abs(e.sub(input, target)), weight, reduction)
 
@@ -106,13 +106,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, redu
     >>> F.smooth_l1_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none")
     tensor([0.1250, 2.5000])
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     if beta < 0:
         raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    refuse_whole("smooth_l1_cpu", input, target)
+    check_not_integers("smooth_l1_cpu", input, target)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
 
 
@@ -129,7 +129,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     warn_of_sizes(input, target)
     if delta <= 0:
         raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
-    refuse_whole("huber_cpu", input, target)
+    check_not_integers("huber_cpu", input, target)
     return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
 
 
@@ -142,7 +142,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     >>> F.poisson_nll_loss(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
     tensor(1.)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     if log_input:
         loss = e.sub(e.exp(input), e.mul(target, input))
     else:
@@ -203,14 +203,14 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
     tensor([0.6931, 0.1054])
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     same_sizes(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
                               "Please ensure they have the same size.")
     if input.dtype is not target.dtype:
         raise RuntimeError(explain(f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
                                    "convert the target: target.to(input.dtype)", input=describe(input),
                                    target=describe(target)))
-    refuse_whole("binary_cross_entropy", input, target)
+    check_not_integers("binary_cross_entropy", input, target)
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
 
@@ -223,7 +223,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
     tensor(0.6931)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     same_sizes(input, target, "Target size ({target}) must be the same as input size ({input})")
     if target.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain(f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
@@ -251,7 +251,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
     >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
     tensor(0.1438)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
         raise RuntimeError(explain("kl_div: Integral inputs not supported.", "give probabilities as floats",
                                    input=describe(input), target=describe(target)))
@@ -278,7 +278,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     x, t = input.array, target.array
@@ -325,7 +325,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     tensor(0.4076)
     """
     if size_average is not None or reduce is not None:
-        reduction = settled(size_average, reduce, reduction)
+        reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
     if input.array.ndim == 0:

@@ -48,28 +48,28 @@ def multi_head_attention_forward(
     """
     is_batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:
-        same = key is query, value is key         # who is who matters to the projections
+        same = key is query, value is key         # the projections depend on which tensors are the same object
         query = unsqueeze(query, 1)
         key = query if same[0] else unsqueeze(key, 1)
         value = key if same[1] else unsqueeze(value, 1)
         key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
-    key_padding_mask = to_add(key_padding_mask, query, "key_padding_mask", attn_mask, "attn_mask")
+    key_padding_mask = additive_mask(key_padding_mask, query, "key_padding_mask", attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
         raise RuntimeError(explain("Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
                                    "method `generate_square_subsequent_mask` to create this mask."))
     causal_alone = is_causal and key_padding_mask is None and not need_weights
-    attn_mask = None if causal_alone else to_add(attn_mask, query, "attn_mask")
+    attn_mask = None if causal_alone else additive_mask(attn_mask, query, "attn_mask")
     check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     if use_separate_proj_weight:
-        q, k, v = projected_apart(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+        q, k, v = projected_separately(query, key, value, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     else:
         q, k, v = projected(query, key, value, in_proj_weight, in_proj_bias)
-    q, k, v = in_heads(q, k, v, num_heads, bias_k, bias_v, static_k, static_v)
+    q, k, v = split_heads(q, k, v, num_heads, bias_k, bias_v, static_k, static_v)
     mask = None if attn_mask is None else check_mask(attn_mask, query, key, num_heads)
     extra = (bias_k is not None) + add_zero_attn
     if add_zero_attn:
         k, v = (cat([t, zeros_after(t)], -2) for t in (k, v))
-    mask = merged(mask, key_padding_mask, extra, k)
+    mask = merged_masks(mask, key_padding_mask, extra, k)
     p = dropout_p if training else 0.0
     weights = None
     if need_weights:
@@ -85,7 +85,9 @@ def multi_head_attention_forward(
 # -- projections -----------------------------------------------------------------------------------------------------
 
 def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Qkv:
-    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product where they are one tensor."""
+    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product if they are the
+    same tensor.
+    """
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = q.array.shape[-1]
@@ -95,10 +97,10 @@ def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tens
         weights, biases = split(weight, [size, 2 * size]), (None, None) if bias is None else split(bias, [size, 2 * size])
         both = linear(k, weights[1], biases[1])
         return (linear(q, weights[0], biases[0]), *unbind(reshape(both, (*k.array.shape[:-1], 2, size)), -2))
-    return projected_apart(q, k, v, chunk(weight, 3), bias)
+    return projected_separately(q, k, v, chunk(weight, 3), bias)
 
 
-def projected_apart(q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: Tensor | None) -> Qkv:
+def projected_separately(q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: Tensor | None) -> Qkv:
     """q, k, v times a weight each; bias (3 E) or None."""
     for name, weight in zip("qkv", weights):
         if weight is None:
@@ -108,7 +110,7 @@ def projected_apart(q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: Tenso
     return one, two, three
 
 
-def in_heads(q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | None, bias_v: Tensor | None,
+def split_heads(q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | None, bias_v: Tensor | None,
              static_k: Tensor | None, static_v: Tensor | None) -> Qkv:
     """(L, N, E) -> (N, heads, L, D), after one more key and value, the biases, if there are some."""
     if (bias_k is None) != (bias_v is None):
@@ -149,7 +151,7 @@ def zeros_after(x: Tensor) -> Tensor:
 
 # -- masks -----------------------------------------------------------------------------------------------------------
 
-def to_add(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = None,
+def additive_mask(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = None,
            other_name: str = "") -> Tensor | None:
     """A mask as numbers to add to scores: -inf where booleans are true. AssertionError for integers."""
     if mask is None:
@@ -163,7 +165,7 @@ def to_add(mask: Tensor | None, like: Tensor, name: str, other: Tensor | None = 
     return e.where(mask, full((), -math.inf, dtype=like.dtype), full((), 0.0, dtype=like.dtype))
 
 
-def merged(mask: Tensor | None, padding: Tensor | None, extra: int, k: Tensor) -> Tensor | None:
+def merged_masks(mask: Tensor | None, padding: Tensor | None, extra: int, k: Tensor) -> Tensor | None:
     """Mask (N or 1, heads or 1, L, S) plus padding (N, S), both open for `extra` keys more, against k (N, heads, S, D)."""
     mask = pad(mask, (0, extra)) if mask is not None and extra else mask
     if padding is None:

@@ -71,7 +71,7 @@ def trained(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_m
     """By the statistics of the batch, which move the running ones."""
     shape = input.array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
-    normalization.follow(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
+    normalization.update_running(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
     return out, *[reshape(t, (-1,)) for t in statistics(mean, var, eps)]
 
 

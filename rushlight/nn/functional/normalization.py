@@ -73,18 +73,19 @@ def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
         raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
                                    f"input of size{list(input.shape)}",
                                    f"{name} normalizes the last dimensions: make the layer take them "
-                                   f"(normalized_shape={as_given(input.array.shape[-n:])}), or bring them to {list(shape)}"))
+                                   f"(normalized_shape={shape_argument(input.array.shape[-n:])}), or bring them to "
+                                   f"{list(shape)}"))
     return tuple(range(ndim - n, ndim))
 
 
-def as_given(shape: tuple) -> Any:
+def shape_argument(shape: tuple) -> Any:
     """The sizes as users write them: one alone as a number."""
     return shape[0] if len(shape) == 1 else list(shape)
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; eps: the dtype's unless told.
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
 
     `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B. Zhang, R. Sennrich,
     *Root mean square layer normalization*, 2019.
@@ -99,7 +100,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
     if not (isinstance(input.array, np.ndarray) and suggests_last(input.array)):
-        input = contiguous(input)                 # as torch lays out what it gives
+        input = contiguous(input)                 # torch's memory layout of the output
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)
 
@@ -109,9 +110,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
 
-    In training those of the batch, which also move the running ones by `momentum`; else the running ones. All (C,).
-    ValueError for one value per channel in training, RuntimeError where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch
-    normalization*, 2015.
+    In training the statistics of the batch, which also update the running ones with `momentum`;
+    else the running ones. All (C,). ValueError for one value per channel in training, RuntimeError
+    where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
 
     >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
     >>> rushlight.nn.functional.batch_norm(rushlight.tensor([[1.], [3.]]), mean, var, training=True)
@@ -145,22 +146,22 @@ def normalized_by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | Non
     """The normalized input; its statistics move the running ones."""
     out, mean, var = norm.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
-        follow(running_mean, running_var, mean, var, momentum, count)
+        update_running(running_mean, running_var, mean, var, momentum, count)
     return out
 
 
 @no_grad()
-def follow(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float,
+def update_running(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float,
            count: int) -> None:
     """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1."""
     for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
-        if running is not None and not moved_at_once(running, new, 1 - momentum, momentum * factor):
+        if running is not None and not updated_in_place(running, new, 1 - momentum, momentum * factor):
             assign(running, norm.moved(running, new, 1 - momentum, momentum * factor))
 
 
-def moved_at_once(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
-    """Whether `running` was moved by NumPy in its own memory, where nobody watches: the two took 40 us of the 90 that
-    batch_norm of 4 x 4 x 8 x 8 does, and take 10.
+def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
+    """Whether NumPy could update `running` in place, without ops: only if nothing records them. The
+    two updates take 10 us instead of 40, of 90 us for batch_norm of 4 x 4 x 8 x 8.
     """
     a, b = running.array, new.array
     if running.__class__ is not Tensor or mode().watch is not None or a.__class__ is not ndarray or a.dtype is not b.dtype \
@@ -204,10 +205,10 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    out, mean, var = norm.group_norm(contiguous(input), weight, bias, c, eps)       # as torch lays it out
+    out, mean, var = norm.group_norm(contiguous(input), weight, bias, c, eps)       # torch's memory layout
     if running_mean is not None or running_var is not None:
         mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
-        follow(running_mean, running_var, mean, var, momentum, prod(size))
+        update_running(running_mean, running_var, mean, var, momentum, prod(size))
     return called(out, "ViewBackward0")
 
 
@@ -244,8 +245,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions.
 
-    The mean is over `size` also at the ends, where 0 stands for what is missing. ValueError for fewer than 3 dimensions.
-    A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification with deep convolutional neural networks*, 2012.
+    The mean is over `size` channels also at the ends, with zeros for missing channels. ValueError
+    for fewer than 3 dimensions. A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification
+    with deep convolutional neural networks*, 2012.
 
     >>> from rushlight.nn import functional as F
     >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3

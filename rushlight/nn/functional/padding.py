@@ -10,15 +10,16 @@ from rushlight.ops.pad import bordered, constant_pad
 from rushlight.ops.shape import clone, contiguous
 from rushlight.tensor import Tensor
 
-LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # how many elements more than there are may be added
+PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # mode -> most padding of a side, minus the size
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """out = elements before, input, elements after: (before, after) of the last dimension, then of the one before it, ...
 
-    `mode`: 'constant' (`value`, 0 unless told), 'reflect' (mirrored at the first and last element), 'replicate' (those
-    repeated), 'circular' (from the other end). Negative amounts cut off. All but 'constant' pad 1 to 3 spatial
-    dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
+    `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
+    'replicate' (those repeated), 'circular' (from the other end). Negative amounts cut off. All but
+    'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts
+    that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])
@@ -38,16 +39,16 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if value is not None and value != 0:
         raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out"))
     n = len(amounts) // 2
-    if mode not in LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
+    if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(explain(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} dimensions "
             f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
     if mode == "circular":
-        input = contiguous(input)                 # torch lays out the other modes' results as images lie
+        input = contiguous(input)                 # torch returns the other modes in the input's memory format
     else:
         check_filled(input, n)
     if not any(amounts):
-        return clone(input)                       # a tensor of its own, as for other amounts
+        return clone(input)                       # a copy, as for other amounts
     each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     for d in range(ndim - 1, ndim - 1 - n, -1):
         check_amounts(input, d, *each[d], mode)
@@ -70,7 +71,7 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
     if size + before + after < 1 or size == 0:
         raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: "
                                    f"calculated output size {size + before + after}"))
-    if max(before, after) > size + LIMITS[mode]:
+    if max(before, after) > size + PADDING_LIMITS[mode]:
         what = "Padding value causes wrapping around more than once." if mode == "circular" else (
             "Padding size should be less than the corresponding input dimension, but got: padding "
             f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")

@@ -203,7 +203,7 @@ def max_unpooling(n: int) -> Callable:
         kernel = each(kernel_size, n, "kernel_size")
         step = kernel if stride is None else each(stride, n, "stride")
         size = unpooled_size(x, kernel, step, each(padding, n, "padding"), output_size, n)
-        return without_batch(put_back(x, where, size), added)
+        return without_batch(scatter_to_indices(x, where, size), added)
 
     doc = f"""out[n, c, indices[n, c, p]] = input[n, c, p], 0 elsewhere: maxima go back where `max_pool{n}d` found them.
 
@@ -219,7 +219,7 @@ def max_unpooling(n: int) -> Callable:
     return named(max_unpool, name, doc)
 
 
-def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
+def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
     n, c = x.array.shape[:2]
     at = holder(where).array
@@ -230,17 +230,17 @@ def put_back(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     many = prod(x.array.shape[2:])
     flat = scatter(blank, 2, reshape(where, (n, c, many)), reshape(x, (n, c, many)))
     made = reshape(flat, (n, c, *size))
-    return lying_as(x, made) if len(size) == 2 else made       # torch lays out volumes in C order
+    return in_format_of(x, made) if len(size) == 2 else made       # torch lays out volumes in C order
 
 
-def lying_as(images: Tensor, made: Tensor) -> Tensor:
-    """What was made of images, its channels innermost where theirs are."""
+def in_format_of(images: Tensor, made: Tensor) -> Tensor:
+    """The result in the memory format of the input (channels_last stays channels_last)."""
     a = images.array
     return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
-    """The size before pooling: as told, if that is possible."""
+    """The size before pooling. ValueError for a given size that is impossible."""
     usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x.array.shape[2:], kernel, stride, padding)]
     if output_size is None:
         return tuple(usual)

@@ -1,5 +1,5 @@
-"""Functions of `nn.functional` as torch's own code calls them: `torch.embedding` and others, whose arguments stand in
-another order, and whose `reduction` is a number.
+"""torch's functions with the signatures of ATen, such as `torch.embedding`: another order of
+arguments, and a number as `reduction`.
 
     import rushlight as torch
     torch.embedding(weight, indices)              # nn.functional.embedding(indices, weight)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rushlight.errors import explain
 from rushlight.nn.functional.linear import pairwise_distance
-from rushlight.nn.functional.loss import Old, reduced, settled, times
+from rushlight.nn.functional.loss import Old, reduced, reduction_of, times
 from rushlight.ops import elementwise as e
 from rushlight.ops import reduce as r
 from rushlight.ops.activation import log_sigmoid
@@ -28,7 +28,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     >>> rushlight.nn.functional.margin_ranking_loss(x1, x2, y, reduction="none")
     tensor([2., 0.])
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     shapes = [t.array.ndim for t in (input1, input2, target)]
     if len(set(shapes)) > 1:
         raise RuntimeError(explain("margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -45,7 +45,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]), reduction="none")
     tensor([0.3000, 0.7000])
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     apart = e.where(e.ne(target, 1), e.clamp_min(margin - input, 0), 0)
     near = e.where(e.ne(target, -1), input, 0)
     return reduced(e.add(apart, near), reduction)
@@ -59,7 +59,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, re
     >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]), reduction="none")
     tensor([  0.6931, 100.0000])
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     loss = e.neg(log_sigmoid(e.mul(input, target))).to(input.dtype)
     return reduced(loss, reduction, "SoftMarginLossBackward0")
 
@@ -75,7 +75,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y, rushlight.tensor([-1]))
     (tensor(0.4000), tensor(0.6000))
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     n = target.array.ndim
     if n > 1:
         raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape)))
@@ -106,7 +106,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """
     return triplet_margin_with_distance_loss(
         anchor, positive, negative, distance_function=lambda x, y: pairwise_distance(x, y, p, eps), margin=margin, swap=swap,
-        reduction=settled(size_average, reduce, reduction))
+        reduction=reduction_of(size_average, reduce, reduction))
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
@@ -114,7 +114,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       swap: bool = False, reduction: str = "mean") -> Tensor:
     """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where it is smaller.
 
-    `pairwise_distance` unless told. ValueError for a margin <= 0 or an unknown reduction.
+    default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
     >>> from rushlight.nn import functional as F
     >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])
@@ -145,9 +145,27 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
     tensor(0.3466)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     gain = e.add(e.mul(target, log_sigmoid(input)), e.mul(1 - target, log_sigmoid(e.neg(input))))
     return reduced(r.mean(e.neg(times(gain, weight)), (input.array.ndim - 1,)), reduction)
+
+
+def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
+    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others, or for the reduction."""
+    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
+    if ndim > 2 or c == 0:
+        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                                   f"{list(input.shape)}"))
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    return ndim, c
+
+
+def check_labels(target: Tensor) -> None:
+    """RuntimeError unless the labels are whole numbers."""
+    if target.array.dtype.kind not in "iu":
+        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
+                                   "convert the target with .long()"))
 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
@@ -160,15 +178,10 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     >>> rushlight.nn.functional.multi_margin_loss(x, y)  # ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
     tensor(0.1667)
     """
-    reduction = settled(size_average, reduce, reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(explain("only p == 1 and p == 2 supported", p=p))
-    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
-    if ndim > 2 or c == 0:
-        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                                   f"{list(input.shape)}"))
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    ndim, c = checked_scores(input, reduction)
     n = input.array.shape[0] if ndim == 2 else 1
     if target.array.ndim > 1 or target.array.size != n:
         raise RuntimeError(explain("multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
@@ -177,9 +190,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
     if weight is not None and weight.array.shape != (c,):
         raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
-    if target.array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
-                                   "convert the target with .long()"))
+    check_labels(target)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
     lost = e.square(lost) if p == 2 else lost
@@ -204,18 +215,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     >>> F.multilabel_margin_loss(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
     tensor(0.1667)
     """
-    reduction = settled(size_average, reduce, reduction)
-    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
-    if ndim > 2 or c == 0:
-        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                                   f"{list(input.shape)}"))
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+    reduction = reduction_of(size_average, reduce, reduction)
+    ndim, c = checked_scores(input, reduction)
     if target.array.shape != input.array.shape and (ndim == 2 or target.array.size != c):
         raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"))
-    if target.array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
-                                   "convert the target with .long()"))
+    check_labels(target)
     noticed(target)
     y = target.array.reshape(-1, c)
     ended = np.logical_or.accumulate(y < 0, 1)

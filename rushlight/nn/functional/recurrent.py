@@ -35,41 +35,43 @@ def lstm_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes
                    first: bool = False) -> tuple:
     """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out (T, N, P) or rows, h, c."""
     projection = [] if w.weight_hr is None else [w.weight_hr]
-    return lstm_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w), *projection], sizes, reverse)[:3]
+    operands = [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w), *projection]
+    return lstm_layer(operands, sizes, reverse)[:3]
 
 
 def gru_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                   first: bool = False) -> tuple:
     """x and h -> out, h."""
     bias = [] if w.bias_hh is None else [w.bias_hh]
-    return gru_layer([of_input(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
+    return gru_layer([input_projection(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
 
 
 def tanh_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                    first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], False, sizes, reverse)
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], False, sizes, reverse)
 
 
 def relu_direction(x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool,
                    first: bool = False) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer([of_input(x, w, first), *states, w.weight_hh, *both_biases(w)], True, sizes, reverse)
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], True, sizes, reverse)
 
 
 DIRECTIONS: dict[str, Direction] = {"LSTM": lstm_direction, "GRU": gru_direction, "RNN_TANH": tanh_direction,
                                     "RNN_RELU": relu_direction}
 
 
-def of_input(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
-    """What all steps need of the input, at once: x w^T and the bias, (T, N, gates H) or rows. It is the product that is
-    turned, not the input, which would have to be copied for it: the loops of large layers read it as it lies."""
+def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
+    """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows.
+    The product is transposed instead of the input, which would need a copy.
+    """
     found = linear(x, w.weight_ih, bias)
     return transpose(found, 0, 1) if first else found
 
 
-def both_biases(w: Weights) -> list[Tensor]:
-    """Their sum, which goes to the layer: its way back adds up the gradient as it goes."""
+def summed_bias(w: Weights) -> list[Tensor]:
+    """[b_ih + b_hh], or [] without biases: the layer's backward sums one gradient for both."""
     return [] if w.bias_ih is None or w.bias_hh is None else [add(w.bias_ih, w.bias_hh)]
 
 
@@ -88,16 +90,16 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
         if dropout and i + directions < len(weights):
             x = drop(contiguous(x), dropout)      # loops may lay it out by sequence; torch draws step by step
         x = transpose(x, 0, 1) if first else x
-    return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")  # type: ignore[attr-defined]
+    return x, tuple(called(released(each[0].unsqueeze(0)), "StackBackward0")
                     if len(each) == 1 else stack(each)
                     for each in zip(*last))       # in memory of its own: programs call hidden.detach_()
 
 
-def each_of(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
     """States (layers and directions, N, ...) as those of each."""
     check_dtypes(x, states)
     if states[0].array.shape[0] == 1:
-        return [tuple([s.squeeze(0) for s in states])]  # type: ignore[attr-defined]
+        return [tuple([s.squeeze(0) for s in states])]
     return list(zip(*[unbind(s) for s in states]))
 
 
@@ -123,7 +125,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
     check_cell(input, hx, w_ih, w_hh, 4)
-    return lstm_layer(of_a_step(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
+    return lstm_layer(step_operands(input, hx, w_ih, w_hh, b_ih, b_hh), None, False)[1:3]
 
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -136,7 +138,7 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     torch.Size([2, 4])
     """
     check_cell(input, (hx,), w_ih, w_hh, 3)
-    return gru_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
+    return gru_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), None, False)[1]
 
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -148,7 +150,7 @@ def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     tensor([[0.9640]])
     """
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
+    return rnn_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), False, None, False)[1]
 
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
@@ -160,10 +162,10 @@ def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: T
     tensor([[2.]])
     """
     check_cell(input, (hx,), w_ih, w_hh, 1)
-    return rnn_layer(of_a_step(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
+    return rnn_layer(step_operands(input, (hx,), w_ih, w_hh, b_ih, b_hh), True, None, False)[1]
 
 
-def of_a_step(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
+def step_operands(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
               b_hh: Tensor | None) -> list[Tensor]:
     """What a layer's op takes, for one step."""
     return [linear(x, w_ih, b_ih), *states, w_hh, *([] if b_hh is None else [b_hh])]

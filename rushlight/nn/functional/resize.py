@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.dtypes import float32
 from rushlight.errors import explain, warn
-from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, lying_as
+from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
 from rushlight.ops.build import composite
 from rushlight.ops.kernels.resize import FILTERS, nearest
 from rushlight.ops.kernels.strided import suggests_last
@@ -61,8 +61,9 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
-    """The factor to compute positions with: torch goes by the sizes, not by a factor such as 1.3 for 2 elements, where there
-    are to be as many elements as there were, or, in mode 'nearest', twice as many."""
+    """The factor to compute positions with: torch uses the sizes, not the factor (such as 1.3 for 2
+    elements), if the output has as many elements as the input or, in mode 'nearest', twice as many.
+    """
     whole = {"nearest": (size, 2 * size), "nearest-exact": (), "bicubic": ()}.get(mode, (size,))
     return out / size if out in whole else factor
 
@@ -81,7 +82,9 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
 
 @lru_cache(maxsize=64)
 def repeated(size: int, out: int, scale: float) -> bool:
-    """Whether the nearest elements are each one as often as the next. To find out takes half of the time of small images."""
+    """Whether 'nearest' repeats each element equally often. To find out takes half of the time of
+    small images.
+    """
     return bool((nearest(size, out, scale)[0] == np.arange(out) // (out // size)).all())
 
 
@@ -139,7 +142,7 @@ def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
 
 
 def whole_numbers(values: list) -> tuple[int, ...]:
-    """The numbers of a size. TypeError for others, fractions among them, which could mean a factor."""
+    """The numbers of a size. TypeError for others; a fraction could be meant as a factor."""
     try:
         return tuple([index(v) for v in values])
     except TypeError:
@@ -213,7 +216,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
     made = reshape(clone(x) if r == 1 else x, (*lead, c // (r * r), h * r, w * r))
-    return called(lying_as(input, made), "PixelShuffleBackward0")
+    return called(in_format_of(input, made), "PixelShuffleBackward0")
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -234,7 +237,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return lying_as(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
+    return in_format_of(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
@@ -261,7 +264,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if c % groups:
         raise RuntimeError(explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
-    return lying_as(input, reshape(clone(x) if groups in (1, c) else x, (n, c, *rest)))   # a copy also where nothing moves
+    x = clone(x) if groups in (1, c) else x       # a copy even if no channel moves
+    return in_format_of(input, reshape(x, (n, c, *rest)))
 
 
 @composite(tensor=False)

@@ -1,4 +1,4 @@
-"""One number or one for each dimension: kernel sizes, strides, paddings."""
+"""Arguments that are one number, or one for each dimension: kernel sizes, strides, paddings."""
 from __future__ import annotations
 
 from operator import index
@@ -9,7 +9,7 @@ from rushlight.tensor import Tensor
 
 
 def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
-    """A number for each of n dimensions, from one number or from a sequence of one or n. RuntimeError for others."""
+    """A tuple of n numbers, from one number or a sequence of length 1 or n. RuntimeError otherwise."""
     if value.__class__ is int:
         return (value,) * n
     if not isinstance(value, (tuple, list)):
@@ -24,7 +24,9 @@ def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
 
 
 def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
-    """(N, C, *size) from that or from (C, *size), and whether a batch dimension was added. RuntimeError for others."""
+    """(input as (N, C, *size), whether a batch dimension was added). RuntimeError for another
+    shape.
+    """
     ndim = input.array.ndim
     if ndim == n + 2:
         return input, False
@@ -35,7 +37,9 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
 
 
 def check_filled(input: Tensor, n: int) -> None:
-    """RuntimeError where (C, *size) of n spatial dimensions, with or without a batch before them, hold nothing."""
+    """RuntimeError unless the input is (C, *size) or (N, C, *size) with n non-empty spatial
+    dimensions.
+    """
     shape = input.array.shape
     if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1:]:
         raise RuntimeError(explain(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "

@@ -20,8 +20,9 @@ MODES = ("sum", "mean", "max")
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
                   sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1 mean,
-    2 max. The last three serve torch's backward; where it needs none of a kind, as for sums, they are 0.
+    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag
+    with mode 0 sum, 1 mean, 2 max. The last three serve torch's backward; values that backward does
+    not need, as for sums, are 0.
 
     >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
     tensor([[1., 1.],
@@ -62,10 +63,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     (tensor([1., 1.]), tensor([True, True]))
     """
     if train is False or p == 0:
-        return input * 1, input.isfinite() | True  # type: ignore[operator, attr-defined]
+        return input * 1, input.isfinite() | True
     with no_grad():
-        factors = F.dropout(input.new_ones(input.shape), p)  # type: ignore[attr-defined]
-    return input * factors, factors != 0  # type: ignore[operator, return-value]
+        factors = F.dropout(input.new_ones(input.shape), p)
+    return input * factors, factors != 0
 
 
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -98,8 +99,8 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError(explain("Feature dropout requires at least 2 dimensions in the input"))
-    ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))  # type: ignore[attr-defined]
-    return input * F.dropout(ones, p, train)  # type: ignore[operator, return-value]
+    ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))
+    return input * F.dropout(ones, p, train)
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -108,7 +109,7 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     >>> rushlight.feature_dropout_(rushlight.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
     """
-    return input.copy_(feature_dropout(input, p, train))  # type: ignore[attr-defined]
+    return input.copy_(feature_dropout(input, p, train))
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
@@ -127,7 +128,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = (), p
     >>> rushlight.max_pool1d_with_indices(rushlight.tensor([[1., 5., 2., 3.]]), 2)
     (tensor([[5., 3.]]), tensor([[1, 3]]))
     """
-    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)  # type: ignore[return-value]
+    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode, True)
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
@@ -203,7 +204,7 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
         step = len(params) // (num_layers * (1 + bidirectional))
         weights = [grouped(params[i:i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])
-        out, last = recurrent.layers(mode, input, recurrent.each_of(input, given), weights, sizes, bidirectional,
+        out, last = recurrent.layers(mode, input, recurrent.per_direction(input, given), weights, sizes, bidirectional,
                                      dropout if train else 0.0, first)
         return (out, *last)
     call.__name__ = call.__qualname__ = name

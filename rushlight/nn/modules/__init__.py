@@ -37,7 +37,7 @@ FILES = {
     "normalization": normalization, "padding": padding, "pixelshuffle": shape, "pooling": pooling, "rnn": recurrent,
     "sparse": embedding, "transformer": transformer, "upsampling": shape,
 }
-# what stands in other files there than our files' names say: by what the classes' names contain
+# classes that torch has in another file than we: by what the classes' names contain
 NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
 ELSEWHERE = {
     normalization: NORMS,
@@ -49,7 +49,7 @@ ELSEWHERE = {
 
 
 class File(ModuleType):
-    """One of torch's files: the names of ours, and all of torch.nn, some of which stand in other files here."""
+    """A file of torch.nn.modules. Names that it does not define are found in torch.nn."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -88,7 +88,7 @@ for _name, _found in FILES.items():
     _classes = {name: value for name, value in vars(_found).items()
                 if isinstance(value, type) and issubclass(value, module.Module)}
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
-    vars(globals()[_name]).update(                # for who looks them through: vars(torch.nn.modules.activation)
+    vars(globals()[_name]).update(                # for programs that list vars(torch.nn.modules.activation)
         {name: value for name, value in vars(_found).items() if not name.startswith("__")}, __file__=_found.__file__)
     globals().update(_classes)
 place()

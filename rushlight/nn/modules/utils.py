@@ -1,4 +1,4 @@
-"""One value for each dimension, under the names that modules of others import."""
+"""One value for each dimension, under the names that users' modules import."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
-    """A function from one value to n of it; what is iterable it makes a tuple."""
+    """A function from one value to a tuple of n equal values; an iterable becomes a tuple."""
     def parse(x: Any) -> tuple:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
     parse.__name__ = name

@@ -1,4 +1,6 @@
-"""torch.nn.parallel on one CPU: modules as they are, under the names that their users' checkpoints have."""
+"""torch.nn.parallel on one CPU: wrappers of a module, which give its state the keys of torch's
+checkpoints.
+"""
 from __future__ import annotations
 
 from rushlight.nn.parallel import distributed, scatter_gather

@@ -1,4 +1,4 @@
-"""What moves tensors between GPUs: names that libraries import, and call where there are some."""
+"""What moves tensors between GPUs: names that libraries import and call only with several GPUs."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ class Broadcast(Function):
     """A tensor to several GPUs. RuntimeError: there is none."""
 
     @staticmethod
-    def forward(ctx: Any, target_gpus: Any, *inputs: Any) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, target_gpus: Any, *inputs: Any) -> Any:
         return present("cuda")
 
 
@@ -20,7 +20,7 @@ class ReduceAddCoalesced(Broadcast):
 
 
 class Gather(Broadcast):
-    """What several GPUs have, one after the other."""
+    """Gather the tensors of several GPUs."""
 
 
 class Scatter(Broadcast):

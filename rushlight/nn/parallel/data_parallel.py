@@ -1,4 +1,6 @@
-"""A module for several devices, of which there is one: the module itself, under the name that checkpoints have."""
+"""A module for several devices; there is only one: the module itself, under the name that
+checkpoints have.
+"""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A module for several processes, of which there is one."""
+"""A module for several processes; there is only one."""
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext

@@ -9,7 +9,7 @@ from rushlight.nn.module import Module
 
 def parallel_apply(modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict] | None = None,
                    devices: Any = None) -> list[Any]:
-    """What each module makes of its input, one after the other."""
+    """The outputs of the modules for their inputs, computed in order."""
     named = kwargs_tup or [{}] * len(modules)
     return [module(*(x if isinstance(x, tuple) else (x,)), **kwargs)
             for module, x, kwargs in zip(modules, inputs, named, strict=True)]

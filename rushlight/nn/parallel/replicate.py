@@ -7,5 +7,5 @@ from rushlight.nn.module import Module
 
 
 def replicate(network: Module, devices: Any, detach: bool = False) -> list[Module]:
-    """RuntimeError, as for any tensor on a GPU: there is no other device that a copy could be on."""
+    """RuntimeError, as for any tensor on a GPU: there is no other device for a copy."""
     return [network.to(device) for device in devices]

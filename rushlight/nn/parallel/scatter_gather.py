@@ -8,9 +8,11 @@ from rushlight.tensor import Tensor
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """Tensors cut into as many parts as there are targets, along `dim`; of a tuple or list, the same parts of each."""
+    """Tensors split along `dim` into one part for each target; of a tuple or list, the same parts
+    of each.
+    """
     if isinstance(inputs, Tensor):
-        return inputs.chunk(len(target_gpus), dim)  # type: ignore[attr-defined]
+        return inputs.chunk(len(target_gpus), dim)
     if isinstance(inputs, (tuple, list)) and inputs:
         return [type(inputs)(parts) for parts in zip(*[scatter(x, target_gpus, dim) for x in inputs])]
     return [inputs for _ in target_gpus]
@@ -19,7 +21,7 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
 def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
     """The opposite of `scatter`."""
     if isinstance(outputs[0], Tensor):
-        return cat([t.reshape(1) if t.ndim == 0 else t for t in outputs], dim)  # type: ignore[attr-defined]
+        return cat([t.reshape(1) if t.ndim == 0 else t for t in outputs], dim)
     if isinstance(outputs[0], (tuple, list)):
         return type(outputs[0])([gather(parts, target_device, dim) for parts in zip(*outputs)])
     return outputs[0]

@@ -16,7 +16,7 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def gradients(parameters: Tensors) -> list[Tensor]:
-    """The gradients of those parameters that have one."""
+    """The gradients of the parameters, without the Nones."""
     found = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p._grad for p in found if p._grad is not None]
 
@@ -24,7 +24,7 @@ def gradients(parameters: Tensors) -> list[Tensor]:
 @no_grad()
 def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
-    """|(|t_1|_p, |t_2|_p, ...)|_p: the length of all tensors as one vector.
+    """|(|t_1|_p, |t_2|_p, ...)|_p: the norm of all tensors as one vector.
 
     RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
 
@@ -63,7 +63,8 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 
 def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                     foreach: bool | None = None) -> Tensor:
-    """Scale the gradients, in place, so that their total length is at most max_norm. Returns what it was.
+    """Scale the gradients in place so that their total norm is at most max_norm. Returns the total
+    norm before.
 
     RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
 

@@ -1,4 +1,4 @@
-"""Modules whose parameters are not drawn, for those who load them next."""
+"""Create modules without initial values, for example before loading a state dict."""
 from __future__ import annotations
 
 import inspect
@@ -11,7 +11,7 @@ from rushlight.random import default_generator
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
     """`module_cls(*args, **kwargs)`, of whose parameters only shape and dtype count; the generator stays as it was.
 
-    RuntimeError for what is no class of modules, or one whose constructor takes no `device`.
+    RuntimeError unless the class is a module whose constructor takes `device`.
 
     >>> rushlight.nn.utils.skip_init(rushlight.nn.Linear, 2, 3).weight.shape
     torch.Size([3, 2])

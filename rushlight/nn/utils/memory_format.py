@@ -1,4 +1,4 @@
-"""Where a convolution's weights lie in memory: here in the order of their indices, always."""
+"""Memory formats of convolution weights. Here weights are always contiguous."""
 from __future__ import annotations
 
 from typing import Any, TypeVar

@@ -131,8 +131,8 @@ MAPS = ("matrix_exp", "cayley", "householder")
 class _Orthogonal(Module):
     """Matrices with orthonormal columns, or rows where these are fewer, from matrices without constraints.
 
-    `base` (with `use_trivialization`): the product is taken with it, so that any orthogonal value can be assigned.
-    """
+    `base` (with `use_trivialization`): the value is multiplied by it, so that any orthogonal value
+    can be assigned. """
 
     base: Tensor | None
 
@@ -224,10 +224,11 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of them; returns the
     module.
 
-    `orthogonal_map`: 'matrix_exp' (square ones, unless told), 'cayley', or 'householder' (the others): how an
-    unconstrained matrix becomes one. `use_trivialization`: times a fixed orthogonal matrix, so that the value begins as
-    the weight made orthogonal, and others can be assigned. ValueError for a vector, another map, or a name that is none.
-    M. Lezcano, Trivializations for Gradient-Based Optimization on Manifolds, https://arxiv.org/abs/1909.09501
+    `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder' (the
+    others): how an unconstrained matrix becomes one. `use_trivialization`: times a fixed orthogonal
+    matrix, so that the first value is the orthogonalized weight, and other values can be assigned.
+    ValueError for a vector, another map, or a name that is none. M. Lezcano, Trivializations for
+    Gradient-Based Optimization on Manifolds, https://arxiv.org/abs/1909.09501
 
     >>> m = rushlight.nn.utils.parametrizations.orthogonal(rushlight.nn.Linear(4, 2))
     >>> rushlight.allclose(m.weight @ m.weight.T, rushlight.eye(2), atol=1e-5)

@@ -32,7 +32,7 @@ def cached() -> Iterator[None]:
     >>> with rushlight.nn.utils.parametrize.cached():
     ...     pass
     """
-    if CACHE.get() is not None:                   # the outermost one ends it
+    if CACHE.get() is not None:                   # only the outermost context ends the cache
         yield
         return
     token = CACHE.set({})
@@ -43,11 +43,13 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """value = last(...(first(original))): the modules that one tensor goes through, and the tensor, or several.
+    """value = last(...(first(original))): the modules that compute one tensor, and the original
+    tensor, or several.
 
-    `original` is trained on; there are `original0`, `original1`... where the first module takes several. A module's
-    `right_inverse(value)`, if it has one, says what `original` is to be, so that the tensor has a value; what it returns, a
-    tensor or a sequence, the first module's forward takes. `unsafe`: dtype and shape may change.
+    `original` is trained on; there are `original0`, `original1`... where the first module takes
+    several. A module's `right_inverse(value)`, if it has one, returns the `original` that gives
+    this value; what it returns, a tensor or a sequence, the first module's forward takes. `unsafe`:
+    dtype and shape may change.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in m.parametrizations.weight.named_parameters()]
@@ -97,7 +99,9 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Give `original` the value from which forward computes this one. RuntimeError if a module cannot say it."""
+        """Set `original` so that forward returns this value. RuntimeError if a module cannot say
+        it.
+        """
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
@@ -119,7 +123,7 @@ class ParametrizationList(ModuleList):
         for part, old in zip(parts, olds):
             put(old, part)
 
-    def forward(self) -> Any:  # type: ignore[override]
+    def forward(self) -> Any:
         """The tensor."""
         first, *rest = self
         value = first(*self._originals())
@@ -160,7 +164,7 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=256)
 def parametrized_class(base: type, names: tuple[str, ...]) -> type:
-    """The subclass of `base` in which these names are computed: one for all modules of that kind."""
+    """The subclass of `base` that computes these names; all modules of that class share it."""
     def refuse(self: Any) -> Any:
         raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
                            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
@@ -205,11 +209,13 @@ def reclass(module: Module) -> None:
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
                              unsafe: bool = False) -> Module:
-    """Compute a parameter or buffer by a module from now on; on one that is computed already, after those before.
+    """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations
+    gets one more.
 
-    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is trained and saved; it gets
-    `parametrization.right_inverse(tensor)` if there is that method. Returns the module. ValueError if shape or dtype
-    change, unless `unsafe`, and for a name that is none.
+    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is
+    trained and saved; `original` becomes `parametrization.right_inverse(tensor)` if that method
+    exists. Returns the module. ValueError if shape or dtype change, unless `unsafe`, and for a name
+    that is none.
 
     >>> class Symmetric(rushlight.nn.Module):
     ...     def forward(self, x):
@@ -236,7 +242,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> None:
-    """Add a module to those that a tensor goes through; nothing is changed where it does not fit."""
+    """Add a module to the parametrizations of a tensor; if it does not fit, nothing is changed."""
     chain, old = module.parametrizations[name], getattr(module, name)
     if not unsafe:
         words = f"module.{name}.", f"parametrization(module.{name}).", "the "
@@ -299,7 +305,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that the module had before it was parametrized.
+    """The class of the module before parametrization.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> rushlight.nn.utils.parametrize.type_before_parametrizations(m).__name__, type(m).__name__
@@ -310,7 +316,8 @@ def type_before_parametrizations(module: Module) -> type:
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
                                          tensor_name: str | None = None) -> Module:
-    """to_module's weight = from_module's: its parametrizations and their values, of one tensor, or all. Returns to_module.
+    """to_module's weight = from_module's: parametrizations and their values, for one tensor or all.
+    Returns to_module.
 
     >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3)), rushlight.nn.Linear(2, 3)
     >>> to = rushlight.nn.utils.parametrize.transfer_parametrizations_and_params(m, to)

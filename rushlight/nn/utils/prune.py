@@ -94,15 +94,15 @@ class BasePruningMethod:
         """Make the pruned value an ordinary parameter: what was removed stays 0."""
         name = self._tensor_name
         value = self.apply_mask(module)
-        original = module._parameters.pop(name + "_orig")
+        original: Any = module._parameters.pop(name + "_orig")
         del module._buffers[name + "_mask"]
         delattr(module, name)
-        original.data = value.detach()            # type: ignore[union-attr]
+        original.data = value.detach()
         setattr(module, name, original)
 
 
 def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
-    """The hook that prunes this parameter, with its key."""
+    """(key, hook) of the pruning of this parameter."""
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key, hook
@@ -110,7 +110,8 @@ def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """mask = mask_1 * mask_2 * ...: several methods, one after the other, each on what the last one left.
+    """mask = mask_1 * mask_2 * ...: several methods in order, each on the elements that the last
+    one left.
 
     >>> prune = rushlight.nn.utils.prune
     >>> m = prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=2)
@@ -127,7 +128,9 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add one for the same parameter. TypeError for what is none, ValueError for one of another parameter."""
+        """Add one for the same parameter. TypeError for another type, ValueError for a method of
+        another parameter.
+        """
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
@@ -145,7 +148,9 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[i]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The old mask, less what the last method removes of what it left: elements, or whole slices."""
+        """The old mask without the elements that the last method removes: elements, or whole
+        slices.
+        """
         method = self._pruning_methods[-1]
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
@@ -282,7 +287,9 @@ def count(amount: float, size: int) -> int:
 
 
 def slices_of(t: Tensor, dim: int) -> int:
-    """How many slices there are along `dim`. ValueError for a vector, IndexError for a dimension that is none."""
+    """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid
+    dimension.
+    """
     if t.array.ndim < 2:
         raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
                          f"{t.shape} with {t.array.ndim} dims")
@@ -382,7 +389,8 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
                         importance_scores: dict | None = None, **kwargs: Any) -> None:
-    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were one.
+    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were
+    one tensor.
 
     `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for other
     arguments, or a structured method.

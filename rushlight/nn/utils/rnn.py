@@ -53,7 +53,7 @@ class PackedSequence(_Parts):
         return tuple(self)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data as `Tensor.to` gives them; itself if nothing changes."""
+        """With the data converted by `Tensor.to`; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 
@@ -266,7 +266,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     [tensor([1, 2]), tensor([3])]
     """
     n = lengths.tolist()
-    found = padded_sequences.unbind(0 if batch_first else 1)  # type: ignore[attr-defined]
+    found = padded_sequences.unbind(0 if batch_first else 1)
     if len(n) != len(found):
         raise ValueError(f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
                          f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1")

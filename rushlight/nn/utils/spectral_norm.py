@@ -1,4 +1,4 @@
-"""Spectral norm by a hook: the form that old checkpoints have."""
+"""Spectral norm by a hook: the old form, which old checkpoints use."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.nn.conv import _ConvTransposeNd
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.utils.norm import as_matrix, largest_singular, unit
+from rushlight.nn.utils.norm import as_matrix, find_hook, largest_singular, unit
 from rushlight.ops import elementwise as e
 from rushlight.ops.products import matmul
 from rushlight.tensor import Tensor
@@ -16,7 +16,7 @@ from rushlight.tensor import Tensor
 class SpectralNorm:
     """The hook that divides the weight by its largest singular value before each forward.
 
-    The singular vectors are buffers, brought nearer by `n_power_iterations` steps at each forward in training.
+    The singular vectors are buffers. Each forward in training improves them by `n_power_iterations` steps.
     """
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float):
@@ -33,7 +33,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(unit(matmul(matrix.T, u), self.eps))
                     u.copy_(unit(matmul(matrix, v), self.eps))
-            u, v = u.clone(), v.clone()           # the buffers will be written to before backward has run
+            u, v = u.clone(), v.clone()           # the next forward writes to the buffers, perhaps before backward
         return e.div(weight, largest_singular(matrix, u, v))
 
     def __call__(self, module: Module, inputs: Any) -> None:
@@ -52,9 +52,8 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
     >>> list(m.state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+    if find_hook(module, SpectralNorm, name)[1] is not None:
+        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     weight = module._parameters.get(name)
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
@@ -74,7 +73,7 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
 
 
 class Version:
-    """The hook that notes in a state which form of spectral norm it has."""
+    """The hook that writes the version of spectral norm into the metadata of a state dict."""
 
     def __init__(self, name: str):
         self.name = name
@@ -84,28 +83,28 @@ class Version:
 
 
 def rows_of(module: Module) -> int:
-    """The dimension of a weight's outputs."""
+    """The dimension of the weight that belongs to the outputs."""
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """w = w / sigma, as it is now: an ordinary parameter again. Returns the module. ValueError if it has no spectral norm.
+    """Replace spectral norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]
     ['bias', 'weight']
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            with no_grad():
-                weight = hook.compute_weight(module, False)
-            delattr(module, name)
-            for end in ("_u", "_v", "_orig"):
-                delattr(module, name + end)
-            module.register_parameter(name, Parameter(weight.detach()))
-            del module._forward_pre_hooks[key]
-            for other, found in list(module._state_dict_hooks.items()):
-                if isinstance(found, Version) and found.name == name:
-                    del module._state_dict_hooks[other]
-            return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    key, hook = find_hook(module, SpectralNorm, name)
+    if hook is None:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    del module._forward_pre_hooks[key]
+    with no_grad():
+        weight = hook.compute_weight(module, False)
+    delattr(module, name)
+    for end in ("_u", "_v", "_orig"):
+        delattr(module, name + end)
+    module.register_parameter(name, Parameter(weight.detach()))
+    for other, found in list(module._state_dict_hooks.items()):
+        if isinstance(found, Version) and found.name == name:
+            del module._state_dict_hooks[other]
+    return module

@@ -34,9 +34,11 @@ def functional_call(module: Module, parameters_and_buffers: Mapping[str, Tensor]
 
 
 def merged(state: Any) -> dict[str, Tensor]:
-    """One dict of one or several. ValueError where a name stands in two, TypeError for what is no dict."""
+    """One dict, from one or several. ValueError for a name in two dicts, TypeError for another
+    type.
+    """
     if isinstance(state, Mapping):
-        return state  # type: ignore[return-value]  # itself: buffers that forward replaces go back into it
+        return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
                          f"{type(state)}")
@@ -54,7 +56,7 @@ MISSING: Any = object()
 
 @contextmanager
 def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
-    """Within it the module has other tensors under these names."""
+    """A context in which the module has other tensors under these names."""
     homes = homes_of(module)
     values = tied(homes, state) if tie_weights else dict(state)
     check_names(module, homes, values, strict)
@@ -120,7 +122,7 @@ def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
 
 
 def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The state, with every other name of the tensors that it replaces."""
+    """The state, extended by the other names of shared tensors."""
     names: dict[int, list[str]] = {}
     for full, (kept, key) in homes.items():
         if kept.get(key) is not None:
@@ -139,8 +141,8 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
 
-    They are leaves that require gradients where the modules' do. RuntimeError for no module, for classes that differ,
-    and for modules some of which are in training.
+    They are leaves, and require gradients if the modules' tensors do. RuntimeError for no module,
+    for classes that differ, and for modules some of which are in training.
 
     >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2, 3) for _ in range(5)])
     >>> params["weight"].shape
@@ -159,7 +161,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
 
 
 def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """The tensors of each name as one. RuntimeError where only some require a gradient."""
+    """The tensors of each name, stacked. RuntimeError where only some require a gradient."""
     made = {}
     for name in states[0]:
         tensors = [state[name] for state in states]

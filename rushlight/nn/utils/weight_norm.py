@@ -1,4 +1,4 @@
-"""Weight norm by a hook: the form that old checkpoints have."""
+"""Weight norm by a hook: the old form, which old checkpoints use."""
 from __future__ import annotations
 
 import warnings
@@ -7,7 +7,7 @@ from typing import Any
 from rushlight import torch_names
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.utils.norm import norm_except_dim, with_norm
+from rushlight.nn.utils.norm import find_hook, norm_except_dim, with_norm
 from rushlight.tensor import Tensor
 
 
@@ -41,9 +41,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """
     warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
                   "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
-    for hook in module._forward_pre_hooks.values():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    if find_hook(module, WeightNorm, name)[1] is not None:
+        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
@@ -55,18 +54,18 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """w = g v / |v|, as it is now: an ordinary parameter again. Returns the module. ValueError if it has no weight norm.
+    """Replace weight norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
 
     >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_weight_norm(m).named_parameters()]
     ['bias', 'weight']
     """
-    for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            weight = hook.compute_weight(module)
-            delattr(module, name)
-            del module._parameters[name + "_g"], module._parameters[name + "_v"]
-            setattr(module, name, Parameter(weight.data))
-            del module._forward_pre_hooks[key]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    key, hook = find_hook(module, WeightNorm, name)
+    if hook is None:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    del module._forward_pre_hooks[key]
+    weight = hook.compute_weight(module)
+    delattr(module, name)
+    del module._parameters[name + "_g"], module._parameters[name + "_v"]
+    setattr(module, name, Parameter(weight.data))
+    return module

@@ -23,8 +23,9 @@ RESUMED = ("\nThis typically happens when:\n1. You're trying to resume training 
 class LRScheduler(Suggesting):
     """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates at `self.last_epoch`.
 
-    `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as "initial_lr". With another
-    one the groups must have "initial_lr" (KeyError). TypeError if `optimizer` is none.
+    `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as
+    "initial_lr". With another one the groups must have "initial_lr" (KeyError). TypeError if
+    `optimizer` is not an Optimizer.
 
     >>> class Harmonic(rushlight.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
@@ -98,7 +99,7 @@ class LRScheduler(Suggesting):
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, here or in torch."""
+        """Restore what `state_dict()` returned, here or in torch."""
         self.__dict__.update(state_dict)
 
 
@@ -129,11 +130,13 @@ def checked(optimizer: Any) -> Optimizer:
 
 
 def copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value  # type: ignore[attr-defined]
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def set_value(group: dict[str, Any], name: str, value: Any) -> None:
-    """A group's setting; a tensor keeps its identity and gets the number, so that recorded steps see it."""
+    """A group's setting; a tensor stays the same object and gets the number, so that recorded steps
+    see it.
+    """
     if isinstance(group[name], Tensor):
         group[name].fill_(value)
     else:

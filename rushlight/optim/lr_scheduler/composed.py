@@ -12,7 +12,7 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class Composed(LRScheduler):
-    """A schedule that hands its steps to others."""
+    """A schedule that consists of other schedules."""
 
     _schedulers: list[LRScheduler]
 
@@ -21,7 +21,7 @@ class Composed(LRScheduler):
                                           "put it first, or give SequentialLR its parts"))
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of each schedule, and where this one is."""
+        """The states of the schedules, and this schedule's own state."""
         own = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
         return own | {"_schedulers": [one.state_dict() for one in self._schedulers]}
 
@@ -73,7 +73,7 @@ class SequentialLR(Composed):
                                      f"{len(schedulers)} and the number of milestones to be equal to {len(milestones)}"))
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:      # as if none had begun
+        for group in optimizer.param_groups:      # back to the state before the first schedule
             set_value(group, "lr", group["initial_lr"])
         undo(schedulers)
         schedulers[0]._initial_step()

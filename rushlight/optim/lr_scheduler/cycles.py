@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import cos, floor, log, pi
+from math import cos, floor, log, pi, prod
 from types import FunctionType
 from typing import Any
 
@@ -42,7 +42,7 @@ class CosineAnnealingWarmRestarts(Chainable):
         height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
         if epoch is not None and epoch < 0:
             raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))
@@ -244,15 +244,15 @@ def length(total: int | None, epochs: int | None, steps: int | None) -> int:
     """The number of batches, from what was given of the three."""
     if total is None and (epochs is None or steps is None):
         raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
-    given = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+    given: dict[str, Any] = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
             raise ValueError(explain(f"Expected positive integer {name}, but got {value}"))
-    return total if total is not None else epochs * steps  # type: ignore[operator]
+    return prod(given.values())
 
 
 def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
-    """The stretches of one cycle: where they end, and between which of a group's settings they lead."""
+    """The phases of one cycle: the last step of each, and the names of its first and last settings."""
     def phase(end: float, first: str, last: str, momentum: str, then: str) -> dict[str, Any]:
         return {"end_step": end, "start_lr": first, "end_lr": last, "start_momentum": momentum, "end_momentum": then}
     rise = phase(float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")

@@ -30,12 +30,12 @@ class LambdaLR(Chainable):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule has to remember; of callables only objects' attributes, not functions."""
+        """The state of the schedule; for callable objects their attributes, for functions None."""
         return super().state_dict() | {"lr_lambdas": [
             None if isinstance(f, FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, with the functions given now."""
+        """Restore what `state_dict()` returned; the functions stay those given to the constructor."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for own, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if saved is not None:

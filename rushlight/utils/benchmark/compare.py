@@ -9,13 +9,13 @@ from rushlight.errors import explain
 from rushlight.utils.benchmark.measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0"))
-NOISE = 100e-9                                    # seconds: what is so near to the best is the best
+NOISE_SECONDS = 100e-9                            # times this near to the best count as the best
 Row = list[Measurement | None]
 BETWEEN = "  |  "
 
 
 class Colorize(Enum):
-    """Among which times the best is green and those of five times as much red."""
+    """The group in which the best time is green and times five times as long are red."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -109,7 +109,7 @@ class Table:
         return [["", *(name or "" for name in self.names)], *rows]
 
     def column(self, measured: Row) -> list[str]:
-        """The times of one column, the points below each other."""
+        """The times of one column, aligned at the decimal point."""
         there = [(m, math.ceil(math.log10(m.median / self.scale))) for m in measured if m is not None]
         points = min(max(m.significant_figures - digits, 0) for m, digits in there) if self.trim else 1
         width = max(digits for _, digits in there) + points + (points > 0)
@@ -129,7 +129,7 @@ class Table:
         rivals = row if self.colors is Colorize.ROWWISE else [
             other[column] for key, other in zip(self.keys, self.rows, strict=True) if key[0] == m.num_threads]
         best = min(other.median for other in rivals if other is not None)
-        if m.median <= max(best * 1.01, best + NOISE):
+        if m.median <= max(best * 1.01, best + NOISE_SECONDS):
             return f"{GREEN}{BOLD}{text}{OFF}{OFF}"
         if m.median <= best * 1.1:
             return f"{BLUE}{BOLD}{text}{OFF}{OFF}"

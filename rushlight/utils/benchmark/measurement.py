@@ -136,7 +136,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Those of one task as one, of single runs."""
+        """One measurement for each task, of all its times as single runs."""
         times: dict[TaskSpec, list[float]] = {}
         for m in measurements:
             times.setdefault(m.task_spec, []).extend(m.times)
@@ -161,13 +161,13 @@ def trim_sigfig(x: float, n: int) -> float:
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """Each element once, where it came first."""
+    """The distinct elements, in order of first appearance."""
     return list(dict.fromkeys(elements))
 
 
 @contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """`with set_torch_threads(1)`: so many threads inside, and those of before after it."""
+    """`with set_torch_threads(1)`: a context with this number of threads."""
     before = get_num_threads()
     set_num_threads(n)
     try:

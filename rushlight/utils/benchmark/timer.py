@@ -13,7 +13,7 @@ from rushlight.errors import explain
 from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 Callback = Callable[[int, float], Any]
-MOST_RUNS = 2**31 - 1                             # of one measurement
+MAX_RUNS = 2**31 - 1                              # in one measurement
 
 
 class Language(Enum):
@@ -57,7 +57,9 @@ class Timer:
             return self._measured(number, [self._seconds(number)])
 
     def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
-        """As many times as `min_run_time` seconds take, each of so many runs that starting the clock does not count."""
+        """Measure for `min_run_time` seconds, with so many runs a time that the clock's overhead
+        does not count.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._runs(min_run_time)
             return self._repeated(number, min_run_time, lambda times: True, None, callback)
@@ -76,7 +78,7 @@ class Timer:
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:
             took = self._seconds(number)
-            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MOST_RUNS:
+            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MAX_RUNS:
                 return number
             number *= 10
 

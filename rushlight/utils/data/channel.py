@@ -1,4 +1,4 @@
-"""Messages through a pipe between processes: a pickle, then its arrays as they lie in memory.
+"""Messages through a pipe between processes: a pickle, then the bytes of its arrays.
 
 Arrays go out of band (pickle protocol 5) and are read straight into the memory on which the new arrays stand: 10 MB in
 5 ms, where a pickle of one piece takes 51 and shared memory, mapped anew for each batch, 12.
@@ -15,7 +15,7 @@ from numpy import ndarray
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-STRAIGHT = hasattr(os, "readv") and hasattr(os, "pipe")    # file descriptors; Windows has handles
+USES_FILE_DESCRIPTORS = hasattr(os, "readv") and hasattr(os, "pipe")    # Windows has handles
 
 Packed = tuple[bytes, list[pickle.PickleBuffer]]
 
@@ -27,12 +27,12 @@ def packed(message: Any) -> Packed:
 
 
 def send(pipe: Connection, message: Packed) -> None:
-    """Write it, waiting for a reader. OSError if there is none any more."""
+    """Write it, waiting for a reader. OSError if the other end is closed."""
     content, arrays = message
     memories = [array.raw() for array in arrays]
     pipe.send((content, [len(memory) for memory in memories]))
     for memory in memories:
-        if STRAIGHT:
+        if USES_FILE_DESCRIPTORS:
             write_all(pipe.fileno(), memory)
         elif len(memory):
             pipe.send_bytes(memory)
@@ -43,7 +43,7 @@ def receive(pipe: Connection) -> Any:
     content, sizes = pipe.recv()
     memories = [np.empty(size, np.uint8) for size in sizes]
     for memory in memories:
-        if STRAIGHT:
+        if USES_FILE_DESCRIPTORS:
             read_all(pipe.fileno(), memory)
         elif len(memory):
             pipe.recv_bytes_into(memory.data)

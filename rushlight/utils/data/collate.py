@@ -13,8 +13,8 @@ from rushlight.errors import explain
 from rushlight.ops.shape import stack
 from rushlight.tensor import Tensor
 
-TEXTS = "SUO"                                     # kinds of NumPy's dtypes that are no numbers
-np_str_obj_array_pattern = re.compile(f"[{TEXTS}a]")      # torch's name for it
+NON_NUMERIC_KINDS = "SUO"                         # of NumPy's dtypes: bytes, text, objects
+np_str_obj_array_pattern = re.compile(f"[{NON_NUMERIC_KINDS}a]")      # torch's name for it
 Table = dict[Any, Callable]                       # type or types of samples -> (samples, collate_fn_map=) -> batch
 
 
@@ -80,7 +80,7 @@ def collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Table | None = N
 
 
 def collate_arrays(batch: Sequence[np.ndarray], *, collate_fn_map: Table | None = None) -> Tensor:
-    if batch[0].dtype.kind in TEXTS:
+    if batch[0].dtype.kind in NON_NUMERIC_KINDS:
         raise TypeError(wrong(batch[0].dtype))
     return stack([as_tensor(one) for one in batch])
 
@@ -114,7 +114,7 @@ def default_convert(data: Any) -> Any:
     [tensor([1., 1.], dtype=torch.float64), 'text']
     """
     if isinstance(data, (np.ndarray, np.generic)):
-        return data if data.dtype.kind in TEXTS else as_tensor(np.asarray(data))
+        return data if data.dtype.kind in NON_NUMERIC_KINDS else as_tensor(np.asarray(data))
     if isinstance(data, Mapping):
         return like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):

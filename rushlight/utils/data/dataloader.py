@@ -16,7 +16,7 @@ from rushlight.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
-from rushlight.utils.data.fetch import NOTHING, Recipe
+from rushlight.utils.data.fetch import END_OF_DATA, Recipe
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
 from rushlight.utils.data.team import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
@@ -28,9 +28,10 @@ FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 class DataLoader(Suggesting):
     """Batches of a data set; iterate over it once for each epoch.
 
-    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
-    `batch_sampler` of lists; made by `collate_fn(samples)`, `default_collate` unless told. `drop_last` leaves a short
-    last batch away. An `IterableDataset` decides the order itself.
+    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler`
+    of numbers or a `batch_sampler` of lists; made by `collate_fn(samples)`, default
+    `default_collate`. `drop_last` leaves a short last batch away. An `IterableDataset` decides the
+    order itself.
 
     `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are given in order unless
     `in_order=False`. Each has its own random numbers, `get_worker_info()`, and is prepared by `worker_init_fn(id)`. They
@@ -97,7 +98,7 @@ class DataLoader(Suggesting):
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
             numbers = self._numbers()             # before the seed is drawn, as in torch: a sampler may draw here
-            drawn_seed(self.generator)            # torch draws one also where no worker needs it
+            drawn_seed(self.generator)            # torch draws a seed even without workers
             batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:
             batches = self._team().begin(self._numbers())
@@ -140,7 +141,9 @@ class DataLoader(Suggesting):
 
 
 class Alone:
-    """The batches, made by the program itself. Behind one that raises an error comes the next, as from workers."""
+    """The batches, made by the program itself. After an error the next batch follows, as with
+    workers.
+    """
 
     def __init__(self, fetch: Callable[[Any], Any], numbers: Iterator[Any]):
         self.fetch, self.numbers = fetch, numbers
@@ -150,14 +153,14 @@ class Alone:
 
     def __next__(self) -> Any:
         batch = self.fetch(next(self.numbers))
-        if batch is NOTHING:
+        if batch is END_OF_DATA:
             self.numbers = iter(())
             raise StopIteration
         return batch
 
 
 class Counted:
-    """The batches of a loader, with a warning once there are more than its length, as torch counts them."""
+    """The batches of a loader, with torch's warning if there are more than its length."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self.loader, self.batches, self.count = loader, batches, 0
@@ -223,7 +226,7 @@ def check_iterable(**options: Any) -> None:
 
 
 def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
-    """ValueError for options that exclude each other."""
+    """ValueError for incompatible options."""
     if sampler is not None and shuffle:
         raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
     if batch_sampler is not None:

@@ -21,7 +21,7 @@ T = TypeVar("T", covariant=True)
 class Dataset(Generic[T]):
     """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
 
-    It may have `__getitems__(numbers)`, which returns a list of samples, where that is cheaper than one by one.
+    It may define `__getitems__(numbers)`, which returns a list of samples, if that is cheaper.
 
     >>> class Squares(rushlight.utils.data.Dataset):
     ...     def __len__(self):
@@ -73,17 +73,17 @@ class TensorDataset(Dataset[tuple]):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple:
-        return tuple([t[index] for t in self.tensors])  # type: ignore[index]
+        return tuple([t[index] for t in self.tensors])
 
     def __len__(self) -> int:
         return len(self.tensors[0])
 
     def batch(self, numbers: Any) -> list:
-        """What collating the samples of these numbers gives, at once."""
+        """The collated batch of these sample numbers, computed at once."""
         if mode().watch is None and all(t.node is None for t in self.tensors):
             places = np.asarray(numbers, np.int64)
             return [from_array(t.array.take(places, 0)) for t in self.tensors]
-        return [t[list(numbers)] for t in self.tensors]  # type: ignore[index]
+        return [t[list(numbers)] for t in self.tensors]
 
 
 class StackDataset(Dataset[Any]):
@@ -146,7 +146,7 @@ class ConcatDataset(Dataset[Any]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """`cumulative_sizes`, as torch once spelled it."""
+        """`cumulative_sizes` by torch's older spelling."""
         return self.cumulative_sizes
 
     def __len__(self) -> int:
@@ -163,7 +163,8 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """samples of the first, then of the second, ...: one iterable data set after the other.
+    """samples of the first, then of the second, ...: the samples of several iterable data sets in
+    order.
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -211,7 +212,7 @@ class Subset(Dataset[Any]):
 
 
 def samples(dataset: Any, numbers: Sequence[int]) -> list:
-    """The samples of these numbers, by the data set's own way to get several where it has one."""
+    """The samples of these numbers, by `__getitems__` if the data set has it."""
     several = getattr(dataset, "__getitems__", None)
     if several is None:
         return [dataset[i] for i in numbers]
@@ -239,7 +240,8 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator) -> list[Subset]:
     """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for the same seed.
 
-    What fractions leave over goes to the first parts, one each. ValueError unless the parts make up the whole.
+    Left-over samples go to the first parts, one each. ValueError unless the parts make up the
+    whole.
 
     >>> _ = rushlight.random.manual_seed(0)
     >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]

@@ -8,12 +8,12 @@ from typing import Any
 from rushlight.utils.data.collate import default_collate
 from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
 
-NOTHING = object()                                # what a fetcher returns at the end of an iterable data set
+END_OF_DATA = object()                            # what a fetcher returns at the end of an iterable data set
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How batches are made: all that a worker needs of its loader."""
+    """How batches are made: the part of a loader that a worker needs."""
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
@@ -36,12 +36,12 @@ class Recipe:
         return lambda numbers: collate(samples(dataset, numbers))
 
     def stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
-        """The fetcher of samples that come one after the other."""
+        """The fetcher for an iterable data set."""
         def fetch(numbers: Any) -> Any:
             if not self.batched:
-                sample = next(source, NOTHING)
-                return NOTHING if sample is NOTHING else self.collate_fn(sample)
+                sample = next(source, END_OF_DATA)
+                return END_OF_DATA if sample is END_OF_DATA else self.collate_fn(sample)
             found = [sample for _, sample in zip(numbers, source)]
             short = not found or (self.drop_last and len(found) < len(numbers))
-            return NOTHING if short else self.collate_fn(found)
+            return END_OF_DATA if short else self.collate_fn(found)
         return fetch

@@ -64,7 +64,8 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """All samples in random order, or with `replacement` any at random; `num_samples` of them, all unless told.
+    """All samples in random order, or with `replacement` any at random; `num_samples` of them,
+    default all.
 
     Without a `generator` each round draws a seed from the default one and starts a new one with it. ValueError if
     num_samples is no integer > 0, TypeError if replacement is no bool.
@@ -84,7 +85,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples are drawn: as many as there are, unless told."""
+        """The number of samples drawn: default the length of the data."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:

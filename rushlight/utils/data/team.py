@@ -1,4 +1,6 @@
-"""The batches of several workers, in order: tasks go out ahead of need, and nobody is left behind."""
+"""The batches of several workers, in order. Tasks are sent ahead, and all workers are ended at the
+end.
+"""
 from __future__ import annotations
 
 import os
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
-PATIENCE = 5.0                                    # seconds that a worker is given to end by itself
+SHUTDOWN_SECONDS = 5.0                            # a worker that runs longer is stopped
 _ends: WeakSet[Connection] = WeakSet()            # this process's ends of all pipes to workers, for forks to close
 
 
@@ -54,7 +56,7 @@ def check_context(given: Any, num_workers: int) -> None:
 
 
 class Member:
-    """A worker as the program sees it: its process, the pipes to and from it, and what it is doing."""
+    """The parent's record of a worker: its process, the pipes to and from it, its tasks."""
 
     def __init__(self, job: Job, context: Any):
         from_program, self.tasks = context.Pipe(duplex=False)
@@ -73,7 +75,7 @@ class Member:
         self.active, self.tasks_open = True, 0    # whether it still has samples; tasks without an answer
 
     def give(self, message: Any) -> None:
-        """Send a task. What a dead worker does not take is noticed where its answer is waited for."""
+        """Send a task. A dead worker is detected when the loader waits for its answer."""
         with suppress(OSError):
             send(self.tasks, packed(message))
 
@@ -84,13 +86,13 @@ class Member:
 
 
 def dismiss(members: list[Member], owner: int) -> None:
-    """End all workers: they see their pipes closed; who is busy for longer than PATIENCE is stopped."""
+    """End all workers by closing their pipes. A worker that is busy for longer is stopped."""
     if os.getpid() != owner:                      # a copy, in a forked process
         return
     for member in members:
         member.tasks.close()
         member.results.close()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + SHUTDOWN_SECONDS
     for member in members:
         member.process.join(max(0.0, until - time.monotonic()))
     for stop in ("terminate", "kill"):
@@ -115,12 +117,12 @@ class WorkerIterator:
             self.members.append(Member(job, context_of(context)))
         self.turn = cycle(list(self.members))
         self.sent = self.given = 0                # numbers of the next task to send, and the next batch to give
-        self.waiting: dict[int, Member] = {}      # who works at which task
+        self.waiting: dict[int, Member] = {}      # task -> worker
         self.arrived: dict[int, Any] = {}         # answers that are not due yet
         self.numbers: Iterator[Any] = iter(())
 
     def begin(self, numbers: Iterable[Any]) -> WorkerIterator:
-        """A new round through the data; answers that are still under way are for nobody."""
+        """A new round through the data; answers to old tasks are dropped."""
         if self.sent:
             for member in self.members:
                 member.active, member.tasks_open = True, 0
@@ -174,7 +176,7 @@ class WorkerIterator:
             self.given += 1
 
     def _answer(self) -> int | None:
-        """Wait for an answer and keep it; its number, or None if there is nothing to give."""
+        """Wait for an answer and keep it. Return its task, or None for an old answer or a worker's end."""
         index, kind, content = self._message()
         member = self.waiting.get(index)
         if member is None:                        # of an earlier round
@@ -205,17 +207,17 @@ class WorkerIterator:
         from multiprocessing.connection import wait
         at_work = {member.results: member for member in self.members if member.active}
         ends = {member.process.sentinel: member for member in at_work.values()}
-        found = wait([*at_work, *ends], self.timeout or None)
+        found: list[Any] = wait([*at_work, *ends], self.timeout or None)
         if not found:
             raise RuntimeError(explain(f"DataLoader timed out after {self.timeout} seconds",
                                        "a longer timeout=, or quicker samples"))
         for pipe in found:
             if pipe in at_work:
                 try:
-                    return receive(pipe)  # type: ignore[arg-type]
+                    return receive(pipe)
                 except (EOFError, OSError):
-                    raise self._lost([at_work[pipe]]) from None  # type: ignore[index]
-        raise self._lost([ends[end] for end in found])  # type: ignore[index]
+                    raise self._lost([at_work[pipe]]) from None
+        raise self._lost([ends[end] for end in found])
 
     def _lost(self, members: list[Member]) -> RuntimeError:
         """The error for workers that have died; the others are ended."""

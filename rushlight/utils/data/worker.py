@@ -21,12 +21,12 @@ import numpy as np
 from rushlight.random import default_generator
 from rushlight.threads import set_num_threads
 from rushlight.utils.data.channel import Packed, packed, receive, send
-from rushlight.utils.data.fetch import NOTHING, Recipe
+from rushlight.utils.data.fetch import END_OF_DATA, Recipe
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-BATCH, ERROR, END = "batch", "error", "end"       # what comes of a task
+BATCH, ERROR, END = "batch", "error", "end"       # the answer to a task
 RESUME = "resume"                                 # a message instead of a task: begin the data set anew
 
 
@@ -44,7 +44,7 @@ _here: WorkerInfo | None = None                   # set once, when a worker's pr
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that is asking, for data sets that share out their samples; None in the main program.
+    """The current worker, for data sets that divide their samples; None in the main program.
 
     >>> rushlight.utils.data.get_worker_info() is None
     True
@@ -53,7 +53,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class LongKey(str):
-    """The message of a KeyError, which would show its repr, all in one line."""
+    """The message of a KeyError. A plain string would be shown as its repr, in one line."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -86,7 +86,7 @@ class Caught:
 
 
 class Outbox:
-    """Sends messages in a thread, so that a worker whose batches nobody fetches yet still takes its tasks."""
+    """Sends messages in a thread, so that a worker with unread batches can still receive tasks."""
 
     def __init__(self, pipe: Connection):
         self.pipe, self.waiting, self.broken = pipe, SimpleQueue[Packed | None](), False
@@ -182,13 +182,13 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
             except Exception:
                 outbox.waiting.put(packed_error(index, Caught.now(job.id)))
                 continue
-            if batch is NOTHING:
-                fetch = None                      # tasks sent meanwhile are for nobody
-            outbox.put(index, END if batch is NOTHING else BATCH, None if batch is NOTHING else batch, job.id)
+            if batch is END_OF_DATA:
+                fetch = None                      # tasks sent in the meantime are dropped
+            outbox.put(index, END if batch is END_OF_DATA else BATCH, None if batch is END_OF_DATA else batch, job.id)
 
 
 def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:
-    """A fetcher, or the error that prevents one."""
+    """The fetcher, or the error raised when it was created."""
     try:
         if begin is not None:
             begin()

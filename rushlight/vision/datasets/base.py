@@ -1,4 +1,4 @@
-"""What data sets of images share: a folder, transforms, and how they look."""
+"""Base classes of image data sets: folder, transforms, repr."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ from rushlight.vision.images import pillow
 
 
 class VisionDataset(Dataset[tuple]):
-    """Samples (image, target): a subclass has `pair(i)`, which gives them as they are, and `__len__`.
+    """Samples (image, target): a subclass defines `pair(i)`, without transforms, and `__len__`.
 
     `transform` changes the image, `target_transform` the target, or `transforms` both at once.
     """
@@ -39,7 +39,7 @@ class VisionDataset(Dataset[tuple]):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """A line more for the repr."""
+        """Further lines of the repr."""
         return ""
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class VisionDataset(Dataset[tuple]):
 
 
 class TrainOrTest(VisionDataset):
-    """A set in memory, all `data` and `targets` of one of its parts: to train, or to test."""
+    """The training or the test part of a data set, in memory: `data` and `targets`."""
 
     train: bool
     data: Any
@@ -72,13 +72,13 @@ class TrainOrTest(VisionDataset):
 
 
 def as_image(array: Any) -> Any:
-    """A Pillow image where Pillow is installed, as torchvision gives; else the array itself, a copy."""
+    """A Pillow image if Pillow is installed, as in torchvision; otherwise a copy of the array."""
     module = pillow()
     return array.copy() if module is None else module.fromarray(array)
 
 
 def folder_of(root: str | None) -> Path:
-    """The folder that was given. TypeError without one."""
+    """The folder as a path. TypeError for None."""
     if root is None:
         raise TypeError(explain("a folder is needed: root='data'"))
     return Path(root)

@@ -19,7 +19,7 @@ List = list[tuple[str, str]]                      # files and their md5
 
 
 class ArrayUnpickler(pickle.Unpickler):
-    """Reads arrays, containers, texts and numbers; the file may name nothing else."""
+    """An unpickler of arrays, containers, strings and numbers only."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):
@@ -80,7 +80,7 @@ class CIFAR10(TrainOrTest):
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """The folder of the files."""
         return folder_of(self.root) / self.base_folder
 
     def files(self) -> List:
@@ -94,13 +94,13 @@ class CIFAR10(TrainOrTest):
         return not self.faults()
 
     def download(self) -> None:
-        """Fetch and unpack the archive, unless all is there. RuntimeError where that fails."""
+        """Download and unpack the archive, unless all files exist. RuntimeError if that fails."""
         if not self._check_integrity():
             download([self.url], folder_of(self.root) / self.filename, self.tgz_md5)
             self.unpack()
 
     def unpack(self) -> None:
-        """The files that belong to the set, out of the archive; nothing else in it is touched."""
+        """Extract the files of the data set from the archive, and no others."""
         wanted = {f"{self.base_folder}/{name}": self.folder / name for name, _ in self.files()}
         self.folder.mkdir(exist_ok=True)
         with tarfile.open(folder_of(self.root) / self.filename) as archive:

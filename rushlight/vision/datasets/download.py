@@ -1,4 +1,6 @@
-"""Files from the net: resumed where they broke off, checked against their sum, and in place only when whole."""
+"""Files from the net: resumed after an interruption, checked by their MD5, moved into place when
+complete.
+"""
 from __future__ import annotations
 
 import hashlib
@@ -7,15 +9,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-BLOCK = 1 << 20
-TIMEOUT = 30.0                                    # seconds without an answer
+BLOCK_BYTES = 1 << 20
+TIMEOUT_SECONDS = 30.0                            # without an answer
 
 
 def md5(path: Path) -> str:
     """The sum of a file's bytes."""
     found = hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(BLOCK_BYTES):
             found.update(block)
     return found.hexdigest()
 
@@ -26,7 +28,8 @@ def is_whole(path: Path, expected: str | None) -> bool:
 
 
 def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
-    """Fetch a file from the first address that has it. RuntimeError, which says what each answered, if none has.
+    """Download a file from the first URL that has it. RuntimeError with all answers if no URL has
+    it.
 
     What has come before a connection broke is kept in PATH.part, and the rest asked for next time.
     """
@@ -56,8 +59,8 @@ def fetch(url: str, part: Path) -> None:
     have = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})})
     try:
-        with urlopen(request, timeout=TIMEOUT) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
-            shutil.copyfileobj(answer, file, BLOCK)
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+            shutil.copyfileobj(answer, file, BLOCK_BYTES)
             length = answer.headers.get("Content-Length")
     except HTTPError as error:
         if error.code == 416 and have:            # nothing is missing

@@ -22,7 +22,7 @@ def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...])
 
 
 def is_image_file(filename: str) -> bool:
-    """Whether a name ends as those of images do."""
+    """Whether a file name has an image extension."""
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 
@@ -38,10 +38,9 @@ def default_loader(path: str) -> Any:
 class DatasetFolder(VisionDataset):
     """Samples root/class/.../file, read by `loader(path)`, with the number of the class as target.
 
-    The files are those with one of `extensions`, or those for which `is_valid_file(path)` holds; `classes` are the names
-    of the folders in order, `samples` the pairs (path, number). FileNotFoundError for a class without files, unless
-    `allow_empty`, and where there are no classes.
-    """
+    Files have one of the `extensions`, or satisfy `is_valid_file(path)`; `classes` are the names of
+    the folders in order, `samples` the pairs (path, number). FileNotFoundError for a class without
+    files, unless `allow_empty`, and where there are no classes. """
 
     def __init__(self, root: str | os.PathLike, loader: Callable[[str], Any], extensions: Sequence[str] | None = None,
                  transform: Callable | None = None, target_transform: Callable | None = None,

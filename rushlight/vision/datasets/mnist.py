@@ -1,4 +1,4 @@
-"""MNIST and the sets that were made in its form: 28 x 28 pixels, ten classes, IDX files."""
+"""MNIST and data sets of the same format: 28 x 28 pixels, ten classes, IDX files."""
 from __future__ import annotations
 
 import os
@@ -38,7 +38,7 @@ class MNIST(TrainOrTest):
         if download:
             self.download()
         images, labels = (self.found(kind) for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
-        self.data, self.targets = read_idx(images), read_idx(labels).long()  # type: ignore[attr-defined]
+        self.data, self.targets = read_idx(images), read_idx(labels).long()
         if len(self.data) != len(self.targets):
             raise RuntimeError(explain(f"{images} and {labels} do not go together", "download both again",
                                        images=len(self.data), labels=len(self.targets)))
@@ -48,7 +48,7 @@ class MNIST(TrainOrTest):
 
     @property
     def raw_folder(self) -> str:
-        """Where files are downloaded to."""
+        """The folder of downloaded files."""
         return str(folder_of(self.root) / type(self).__name__ / "raw")
 
     @property
@@ -69,14 +69,16 @@ class MNIST(TrainOrTest):
                                    missing=name, looked_in=", ".join(map(str, folders))))
 
     def download(self) -> None:
-        """Fetch the files that are missing, all four. RuntimeError where that fails."""
+        """Download the missing ones of the four files. RuntimeError if that fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
                 download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)
 
 
 def old_name(images: MNIST, name: str) -> Any:
-    """What programs from before torchvision 0.3 call train_data and train_labels, with torchvision's warning."""
+    """`train_data`, `train_labels` and the like, names from before torchvision 0.3, with
+    torchvision's warning.
+    """
     split = "train" if images.train else "test"
     warnings.warn(f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3)
     return getattr(images, name)

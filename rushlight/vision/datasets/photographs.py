@@ -69,7 +69,7 @@ class SVHN(Photographs):
         return folder_of(self.root) / self.filename
 
     def download(self) -> None:
-        """Fetch the file of this split, unless it is there."""
+        """Download the file of this split, unless it exists."""
         if not is_whole(self.path, self.split_list[self.split]):
             download([self.home + self.filename], self.path, self.split_list[self.split])
 

@@ -1,4 +1,4 @@
-"""What is made of a model: its first layers, with what some of them give."""
+"""What is made of a model: its first layers, with the outputs of some of them."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -12,7 +12,8 @@ __all__ = ["IntermediateLayerGetter", "_make_divisible"]
 
 
 class IntermediateLayerGetter(nn.ModuleDict):
-    """The model's children up to the last that is asked for, one after the other: x to {new name: what the child gave}.
+    """The model's children up to the last requested one, in order: x to {new name: what the child
+    gave}.
 
     `return_layers`: {name of a child: new name}. ValueError for a name that no child has.
     """

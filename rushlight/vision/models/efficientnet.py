@@ -1,4 +1,4 @@
-"""EfficientNets: depth, width and pictures grown together (Tan and Le 2019, 2021)."""
+"""EfficientNets: depth, width and pictures scaled_b0 together (Tan and Le 2019, 2021)."""
 from __future__ import annotations
 
 import math
@@ -123,8 +123,8 @@ LARGE = (Stage(FusedMBConv, 1, 3, 1, 32, 32, 4), Stage(FusedMBConv, 4, 3, 2, 32,
          Stage(MBConv, 6, 3, 2, 224, 384, 25), Stage(MBConv, 6, 3, 1, 384, 640, 7))
 
 
-def grown(width: float, depth: float, dropout: float, **kwargs: Any) -> EfficientNet:
-    """The first network, so many times as wide and as deep."""
+def scaled_b0(width: float, depth: float, dropout: float, **kwargs: Any) -> EfficientNet:
+    """EfficientNet-B0 with `width` times the channels and `depth` times the layers."""
     stages = [stage._replace(channels=make_divisible(stage.channels * width, 8), out=make_divisible(stage.out * width, 8),
                              layers=math.ceil(stage.layers * depth)) for stage in FIRST]
     return EfficientNet(stages, dropout, **kwargs)
@@ -156,14 +156,14 @@ EfficientNet_V2_L_Weights = imagenet("EfficientNet_V2_L_Weights", "efficientnet_
                                      resize_size=480, interpolation="bicubic", mean=(0.5,) * 3, std=(0.5,) * 3)
 
 slow, exact = partial(nn.BatchNorm2d, eps=0.001, momentum=0.01), partial(nn.BatchNorm2d, eps=0.001)
-efficientnet_b0 = model("efficientnet_b0", EfficientNet_B0_Weights, grown, 1.0, 1.0, 0.2)
-efficientnet_b1 = model("efficientnet_b1", EfficientNet_B1_Weights, grown, 1.0, 1.1, 0.2)
-efficientnet_b2 = model("efficientnet_b2", EfficientNet_B2_Weights, grown, 1.1, 1.2, 0.3)
-efficientnet_b3 = model("efficientnet_b3", EfficientNet_B3_Weights, grown, 1.2, 1.4, 0.3)
-efficientnet_b4 = model("efficientnet_b4", EfficientNet_B4_Weights, grown, 1.4, 1.8, 0.4)
-efficientnet_b5 = model("efficientnet_b5", EfficientNet_B5_Weights, grown, 1.6, 2.2, 0.4, norm_layer=slow)
-efficientnet_b6 = model("efficientnet_b6", EfficientNet_B6_Weights, grown, 1.8, 2.6, 0.5, norm_layer=slow)
-efficientnet_b7 = model("efficientnet_b7", EfficientNet_B7_Weights, grown, 2.0, 3.1, 0.5, norm_layer=slow)
+efficientnet_b0 = model("efficientnet_b0", EfficientNet_B0_Weights, scaled_b0, 1.0, 1.0, 0.2)
+efficientnet_b1 = model("efficientnet_b1", EfficientNet_B1_Weights, scaled_b0, 1.0, 1.1, 0.2)
+efficientnet_b2 = model("efficientnet_b2", EfficientNet_B2_Weights, scaled_b0, 1.1, 1.2, 0.3)
+efficientnet_b3 = model("efficientnet_b3", EfficientNet_B3_Weights, scaled_b0, 1.2, 1.4, 0.3)
+efficientnet_b4 = model("efficientnet_b4", EfficientNet_B4_Weights, scaled_b0, 1.4, 1.8, 0.4)
+efficientnet_b5 = model("efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow)
+efficientnet_b6 = model("efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow)
+efficientnet_b7 = model("efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow)
 efficientnet_v2_s = model("efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact)
 efficientnet_v2_m = model("efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact)
 efficientnet_v2_l = model("efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact)

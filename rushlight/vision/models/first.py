@@ -20,7 +20,7 @@ class Classifier(nn.Module):
 
 
 def constant(layer: Any, weight: float | None, bias: float) -> None:
-    """The layer's weight, unless None is said, and its bias, where there is one, filled with a number."""
+    """Fill the layer's weight (unless None is given) and its bias (if any) with numbers."""
     if weight is not None and layer.weight is not None:
         nn.init.constant_(layer.weight, weight)
     if layer.bias is not None:
@@ -33,8 +33,9 @@ def narrow(m: nn.Linear) -> None:
 
 
 def start(m: nn.Module, linear: Callable[[nn.Linear], None] = narrow) -> None:
-    """The first values of a layer: convolutions normal, as wide as their outputs are many, norms 1, biases 0; weights of
-    linear layers as `linear` draws them."""
+    """The first values of a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0;
+    weights of linear layers as `linear` draws them.
+    """
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out")
     elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):

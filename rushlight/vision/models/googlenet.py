@@ -8,7 +8,7 @@ from rushlight import nn
 from rushlight.nn import functional as F
 from rushlight.ops.shapes import cat
 from rushlight.tensor import Tensor
-from rushlight.vision.models.inception import BasicConv2d, asked, recoloured, start
+from rushlight.vision.models.inception import BasicConv2d, asked, renormalized, start
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]
@@ -22,14 +22,14 @@ BLOCKS = {"3a": (192, 64, 96, 128, 16, 32, 32), "3b": (256, 128, 128, 192, 32, 9
 
 
 class GoogLeNetOutputs(NamedTuple):
-    """What the network gives while it trains: the scores, and those from two places halfway."""
+    """The outputs in training: logits, and logits of two auxiliary classifiers."""
     logits: Tensor
     aux_logits2: Tensor | None
     aux_logits1: Tensor | None
 
 
 class Inception(nn.Module):
-    """1x1; 3x3; 3x3 (5x5 in the paper); a maximum: their channels one after the other."""
+    """1x1; 3x3; 3x3 (5x5 in the paper); a maximum: the outputs, concatenated along the channels."""
 
     def __init__(self, in_channels: int, ch1x1: int, ch3x3red: int, ch3x3: int, ch5x5red: int, ch5x5: int, pool_proj: int,
                  conv_block: Callable[..., nn.Module] | None = None):
@@ -48,7 +48,7 @@ class Inception(nn.Module):
 
 
 class InceptionAux(nn.Module):
-    """Scores from halfway, whose loss trains the lower part."""
+    """An auxiliary classifier: logits from an intermediate layer, used in training."""
 
     def __init__(self, in_channels: int, num_classes: int, conv_block: Callable[..., nn.Module] | None = None,
                  dropout: float = 0.7):
@@ -90,7 +90,7 @@ class GoogLeNet(nn.Module):
             start(self, 0.01)
 
     def forward(self, x: Tensor) -> Any:
-        x = recoloured(x) if self.transform_input else x
+        x = renormalized(x) if self.transform_input else x
         x = self.maxpool2(self.conv3(self.conv2(self.maxpool1(self.conv1(x)))))
         x = self.maxpool3(self.inception3b(self.inception3a(x)))
         x = self.inception4a(x)

@@ -17,7 +17,7 @@ OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5      # mean
 
 
 class InceptionOutputs(NamedTuple):
-    """What the network gives while it trains: the scores, and those from halfway."""
+    """The outputs in training: the scores, and those from halfway."""
     logits: Tensor
     aux_logits: Tensor | None
 
@@ -35,7 +35,7 @@ class BasicConv2d(nn.Module):
 
 
 class Branches(nn.Module):
-    """Branches side by side; their channels come one after the other."""
+    """Branches side by side; the outputs are concatenated along the channels."""
 
     def layers(self, **convs: tuple) -> None:
         """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the size."""
@@ -140,7 +140,7 @@ class InceptionAux(nn.Module):
         self.conv0 = BasicConv2d(in_channels, 128, kernel_size=1)
         self.conv1 = BasicConv2d(128, 768, kernel_size=5)
         self.fc = nn.Linear(768, num_classes)
-        self.conv1.stddev, self.fc.stddev = 0.01, 0.001  # type: ignore[assignment]
+        self.conv1.stddev, self.fc.stddev = 0.01, 0.001
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.conv1(self.conv0(F.avg_pool2d(x, kernel_size=5, stride=3)))
@@ -157,7 +157,7 @@ def start(net: nn.Module, width: float) -> None:
 
 
 def asked(init_weights: bool | None, name: str) -> bool:
-    """Whether first values are drawn, with torchvision's warning where nobody said."""
+    """Whether initial values are drawn, with torchvision's warning for None."""
     if init_weights is None:
         warn(f"The default weight initialization of {name} will be changed in future releases of torchvision. If you wish "
              "to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), please set "
@@ -165,8 +165,8 @@ def asked(init_weights: bool | None, name: str) -> bool:
     return init_weights is not False
 
 
-def recoloured(x: Tensor) -> Tensor:
-    """Colours as the weights' first owners had them, from torchvision's."""
+def renormalized(x: Tensor) -> Tensor:
+    """Change torchvision's normalization of colours to the one of the original weights."""
     return cat([x[:, i:i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS for i, (mean, width) in enumerate(OURS)], 1)
 
 
@@ -201,7 +201,7 @@ class Inception3(nn.Module):
             start(self, 0.1)
 
     def forward(self, x: Tensor) -> Any:
-        x = recoloured(x) if self.transform_input else x
+        x = renormalized(x) if self.transform_input else x
         x = self.maxpool1(self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(x))))
         x = self.maxpool2(self.Conv2d_4a_3x3(self.Conv2d_3b_1x1(x)))
         for name in ("5b", "5c", "5d", "6a", "6b", "6c", "6d", "6e"):

@@ -43,7 +43,7 @@ class Block(nn.Module):
 class MNASNet(nn.Module):
     """(N, 3, H, W) to (N, classes), `alpha` times as wide."""
 
-    _version = 2                                  # the first layers are as many times as wide, too
+    _version = 2                                  # alpha scales the first layers, too
 
     def __init__(self, alpha: float, num_classes: int = 1000, dropout: float = 0.2):
         super().__init__()
@@ -72,7 +72,7 @@ def stacks(channels: int, widths: Sequence[int]) -> list[nn.Module]:
 
 
 def even(m: nn.Linear) -> None:
-    """Weights evenly around 0, as wide as the outputs are many."""
+    """Kaiming uniform weights with fan_out."""
     nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
 
 

@@ -89,8 +89,9 @@ SMALL = (Stage(16, 3, 16, 16, SE, RE, 2), Stage(16, 3, 72, 24, PLAIN, RE, 2), St
 
 def scaled(stages: Sequence[Stage], last_channel: int, width_mult: float = 1.0, reduced_tail: bool = False,
            dilated: bool = False, **kwargs: Any) -> MobileNetV3:
-    """A network so many times as wide. Its last three blocks half as wide if its tail is reduced; dilated instead of
-    halving the picture once more if that is asked for."""
+    """A network of `width` times the channels. The last three blocks have half the channels if the
+    tail is reduced; dilated instead of halving the picture once more if that is asked for.
+    """
     tail, parts = len(stages) - 3, []
     for i, s in enumerate(stages):
         first, rest = (2 if reduced_tail and i > tail else 1), (2 if reduced_tail and i >= tail else 1)

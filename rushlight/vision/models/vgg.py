@@ -1,6 +1,8 @@
 """Very deep convolutional networks (Simonyan and Zisserman 2014)."""
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight import nn
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
@@ -50,8 +52,8 @@ def stages(*depths: int) -> list[str | int]:
 cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
 
 
-def plain(cfg: str, batch_norm: bool, **kwargs: object) -> VGG:
-    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)  # type: ignore[arg-type]
+def plain(cfg: str, batch_norm: bool, **kwargs: Any) -> VGG:
+    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)
 
 
 VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")
@@ -64,13 +66,13 @@ VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
 VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
 VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")
 
-UNDRAWN = {"init_weights": False}                 # what is loaded over: the generator is where torchvision leaves it
+WITHOUT_INIT = {"init_weights": False}            # with trained weights nothing is drawn, as in torchvision
 
-vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=UNDRAWN)
-vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=UNDRAWN)
-vgg13 = model("vgg13", VGG13_Weights, plain, "B", False, trained=UNDRAWN)
-vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True, trained=UNDRAWN)
-vgg16 = model("vgg16", VGG16_Weights, plain, "D", False, trained=UNDRAWN)
-vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True, trained=UNDRAWN)
-vgg19 = model("vgg19", VGG19_Weights, plain, "E", False, trained=UNDRAWN)
-vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True, trained=UNDRAWN)
+vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=WITHOUT_INIT)
+vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=WITHOUT_INIT)
+vgg13 = model("vgg13", VGG13_Weights, plain, "B", False, trained=WITHOUT_INIT)
+vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True, trained=WITHOUT_INIT)
+vgg16 = model("vgg16", VGG16_Weights, plain, "D", False, trained=WITHOUT_INIT)
+vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True, trained=WITHOUT_INIT)
+vgg19 = model("vgg19", VGG19_Weights, plain, "E", False, trained=WITHOUT_INIT)
+vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True, trained=WITHOUT_INIT)

@@ -31,7 +31,8 @@ class MLPBlock(MLP):
         for m in self.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
-                nn.init.normal_(m.bias, std=1e-6)  # type: ignore[arg-type]  # there is one
+                if m.bias is not None:
+                    nn.init.normal_(m.bias, std=1e-6)
 
 
 class EncoderBlock(nn.Module):

@@ -1,4 +1,6 @@
-"""Trained weights: their files, what prepares images for them, and functions that build a model with or without them."""
+"""Trained weights: their files, their preprocessing, and functions that build a model with or
+without them.
+"""
 from __future__ import annotations
 
 import warnings
@@ -12,7 +14,7 @@ from rushlight.tensor import Tensor
 from rushlight.vision.images import InterpolationMode
 from rushlight.vision.transforms import functional as F
 
-HOME = "https://download.pytorch.org/models/"
+BASE_URL = "https://download.pytorch.org/models/"
 
 
 class Trained(NamedTuple):
@@ -26,7 +28,9 @@ class Trained(NamedTuple):
 
 
 class ImageClassification:
-    """An image as the weights expect it: resized, its middle cut out, floats, (x - mean) / std."""
+    """The preprocessing that the weights expect: resized, its middle cut out, floats, (x - mean) /
+    std.
+    """
 
     def __init__(self, trained: Trained):
         self.crop_size, self.resize_size = [trained.crop_size], [trained.resize_size]
@@ -48,23 +52,25 @@ class WeightsEnum(Enum):
 
     @property
     def url(self) -> str:
-        return HOME + self.value.file
+        return BASE_URL + self.value.file
 
     @property
     def meta(self) -> dict[str, Any]:
         return {}
 
     def transforms(self) -> ImageClassification:
-        """What prepares an image for these weights."""
+        """The preprocessing of an image for these weights."""
         return ImageClassification(self.value)
 
     def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
-        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError says where to put it."""
+        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError with the
+        place to put it.
+        """
         return load_state_dict_from_url(self.url, *args, **kwargs)
 
     @classmethod
     def verify(cls, obj: Any) -> WeightsEnum | None:
-        """The member that is meant: one of the class's own, its name, or None."""
+        """The member for `obj`, which is a member, a name, or None."""
         if isinstance(obj, str):
             return cls[obj.rpartition(".")[2]]
         if obj is not None and not isinstance(obj, cls):
@@ -95,7 +101,7 @@ def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, traine
           heads: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
     """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for.
 
-    `trained`: defaults with weights, which are not drawn where torchvision draws none; `heads`: modules that have trained
+    `trained`: defaults if weights are loaded; `heads`: modules that have trained
     weights and draw their first values, and are dropped after that unless `aux_logits`.
     """
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, and those that are worth keeping."""
+"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, non-maximum suppression."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,6 @@
-"""Convolution of points beside the pixels, as far as offsets say (Dai et al. 2017; with masks Zhu et al. 2018)."""
+"""Deformable convolution: samples at pixels plus learned offsets (Dai et al. 2017; with masks Zhu
+et al. 2018).
+"""
 from __future__ import annotations
 
 import math

@@ -31,7 +31,7 @@ def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float = 0.25, gam
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The losses, their mean (0 of none) or their sum."""
+    """The losses, their mean (0 without losses) or their sum."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'"))
     return loss if reduction == "none" else loss.mean() if reduction == "mean" and loss.numel() else loss.sum()

@@ -16,8 +16,9 @@ def roi_align(input: Tensor, boxes: Tensor | Sequence[Tensor], output_size: int 
               spatial_scale: float = 1.0, sampling_ratio: int = -1, aligned: bool = False) -> Tensor:
     """(N, C, H, W) and K boxes to (K, C, *output_size): in each cell the mean of points between pixels.
 
-    `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: points each way in a cell, as many
-    as it has pixels if it is not positive. `aligned`: pixels are where their middles are. Boxes have no gradient.
+    `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: sample
+    points per side of a cell; if not positive, one per pixel. `aligned`: pixels are where their
+    middles are. Boxes have no gradient.
 
     >>> x = rushlight.arange(16.).reshape(1, 1, 4, 4)
     >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1, aligned=True)

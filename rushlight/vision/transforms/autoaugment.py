@@ -30,7 +30,7 @@ def moved(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
     return warps.affine(img, 0.0, [int(x), int(y)], 1.0, [0.0, 0.0], **how)
 
 
-# each by its magnitude m; `how`: interpolation and fill of those that move pixels
+# name -> change of magnitude m; `how`: interpolation and fill of geometric changes
 CHANGES: dict[str, Callable[[Any, float, dict[str, Any]], Any]] = {
     "Identity": lambda img, m, how: img,
     "ShearX": lambda img, m, how: sheared(img, m, 0.0, how),
@@ -52,7 +52,7 @@ SIGNED = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness"
 
 def magnitudes(bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
                ) -> dict[str, list[float] | None]:
-    """The magnitudes of each change, in `bins` steps; None where there is but one."""
+    """The magnitudes of each change, in `bins` steps; None if there is only one."""
     def up_to(most: float) -> list[float]:
         return linspace(0.0, most, bins).tolist()
     posterize = (8 - np.rint(np.arange(bins) / ((bins - 1) / bits))).tolist()

@@ -46,13 +46,15 @@ class Compose:
 
 
 class Transform(nn.Module):
-    """The base: `forward(img)`, and a repr with the settings in `shows`. A module, so that nn.Sequential takes it."""
+    """The base: `forward(img)`, and a repr with the settings in `shows`. Transforms are modules, so
+    that nn.Sequential can contain them.
+    """
 
     shows: Sequence[str] = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        nn.Module.__init__(self)                  # before the subclass's own, which sets nothing but its settings
+        nn.Module.__init__(self)                  # before the subclass's __init__, which only stores settings
         return self
 
     def __init__(self) -> None:

@@ -89,18 +89,18 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
     if own is dtype:
         return image
     if own.is_floating_point and dtype.is_floating_point:
-        return image.to(dtype)  # type: ignore[attr-defined]
+        return image.to(dtype)
     if own.is_floating_point:
         if (own is dtypes.float32 and dtype in (dtypes.int32, dtypes.int64)) or (
                 own is dtypes.float64 and dtype is dtypes.int64):
             raise RuntimeError(explain(f"The cast from {own} to {dtype} cannot be performed safely."))
-        return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)  # type: ignore[operator]
+        return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)
     if dtype.is_floating_point:
-        return image.to(dtype) / brightest(own)  # type: ignore[attr-defined]
+        return image.to(dtype) / brightest(own)
     more, less = brightest(own), brightest(dtype)
     if more > less:
-        return (image // int((more + 1) // (less + 1))).to(dtype)  # type: ignore[operator]
-    return image.to(dtype) * int((less + 1) // (more + 1))  # type: ignore[attr-defined]
+        return (image // int((more + 1) // (less + 1))).to(dtype)
+    return image.to(dtype) * int((less + 1) // (more + 1))
 
 
 def brightest(dtype: dtypes.dtype) -> int:
@@ -125,8 +125,8 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
     if (s == 0).any():
         raise ValueError(explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."))
     if inplace:
-        return tensor.sub_(from_array(m)).div_(from_array(s))  # type: ignore[attr-defined]
-    made = (tensor - from_array(m)) / from_array(s)  # type: ignore[operator]
+        return tensor.sub_(from_array(m)).div_(from_array(s))
+    made = (tensor - from_array(m)) / from_array(s)
     if made.array.shape != tensor.array.shape:
         raise RuntimeError(explain(f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
                                    f"{list(made.shape)}", "give as many means and stds as the image has channels"))
@@ -209,7 +209,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     if len(sides) not in (1, 2, 4):
         raise ValueError(explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple"))
     left, top, right, bottom = sides * (4 // len(sides))
-    more = {"constant_values": fill} if padding_mode == "constant" else {}
+    more: dict[str, Any] = {"constant_values": fill} if padding_mode == "constant" else {}
 
     def widen(a: ndarray) -> ndarray:
         a = a[..., max(-top, 0):a.shape[-2] - max(-bottom, 0), max(-left, 0):a.shape[-1] - max(-right, 0)]
@@ -244,7 +244,7 @@ def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode
 def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
     """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
     shape, own = img.array.shape, img.dtype
-    x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)  # type: ignore[attr-defined]
+    x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)
     found = function(x if own.is_floating_point else x.float())
     if not own.is_floating_point:
         array = np.rint(found.array) if rounds else found.array

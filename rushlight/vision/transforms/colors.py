@@ -279,7 +279,7 @@ def autocontrast(img: Any) -> Any:
 
 
 def equalize(img: Any) -> Any:
-    """Each channel of bytes so that all brightnesses are about as frequent.
+    """Equalize the histogram of each channel of bytes.
 
     >>> image = rushlight.tensor([[[10, 20]]], dtype=rushlight.uint8).repeat(1, 1, 300)
     >>> rushlight.vision.transforms.functional.equalize(image)[0, 0, :2]
@@ -298,7 +298,7 @@ def equalize(img: Any) -> Any:
 
 
 def evened(plane: ndarray) -> ndarray:
-    """One channel through the sums of its histogram."""
+    """Equalize one channel by the cumulative sum of its histogram."""
     counts = np.bincount(plane.ravel(), minlength=256)
     step = counts[counts > 0][:-1].sum() // 255
     if step == 0:

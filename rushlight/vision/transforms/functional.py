@@ -1,4 +1,6 @@
-"""What the transforms do, as functions: torchvision's names and results, on Pillow images, tensors and arrays."""
+"""The transforms as functions: torchvision's names and results, on Pillow images, tensors and
+arrays.
+"""
 from __future__ import annotations
 
 from typing import Any

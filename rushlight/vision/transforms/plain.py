@@ -197,14 +197,14 @@ class RandomCrop(Transform):
         return top, left, th, tw
 
     def forward(self, img: Any) -> Any:
-        how = {"fill": self.fill, "padding_mode": self.padding_mode}
+        how: dict[str, Any] = {"fill": self.fill, "padding_mode": self.padding_mode}
         if self.padding is not None:
-            img = functional.pad(img, self.padding, **how)  # type: ignore[arg-type]
+            img = functional.pad(img, self.padding, **how)
         h, w = size_of(img)
         if self.pad_if_needed and w < self.size[1]:
-            img = functional.pad(img, [self.size[1] - w, 0], **how)  # type: ignore[arg-type]
+            img = functional.pad(img, [self.size[1] - w, 0], **how)
         if self.pad_if_needed and h < self.size[0]:
-            img = functional.pad(img, [0, self.size[0] - h], **how)  # type: ignore[arg-type]
+            img = functional.pad(img, [0, self.size[0] - h], **how)
         return functional.crop(img, *self.get_params(img, self.size))
 
     def __repr__(self) -> str:

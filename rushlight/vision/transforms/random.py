@@ -1,4 +1,4 @@
-"""Transforms that change colours, shapes and places at random, drawn as torchvision draws them."""
+"""Random transforms. Their random numbers are drawn in torchvision's order."""
 from __future__ import annotations
 
 import math
@@ -100,7 +100,7 @@ class ColorJitter(Transform):
 
 def factors(name: str, value: Any, middle: float = 1.0, bounds: tuple[float, float] = (0.0, math.inf)
             ) -> tuple[float, float] | None:
-    """(least, most) of a setting; None where they leave the image as it is."""
+    """(least, most) of a setting; None if they do not change the image."""
     if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(explain(f"If {name} is a single number, it must be non negative."))

@@ -1,4 +1,4 @@
-"""torchvision.transforms.v2: the transforms, and the names that are new there, for one image at a time."""
+"""torchvision.transforms.v2: the transforms and the new names of v2, for one image at a time."""
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ToDtype(Transform):
     def forward(self, img: Any) -> Any:
         if not isinstance(img, Tensor):
             return img
-        return functional.convert_image_dtype(img, self.dtype) if self.scale else img.to(self.dtype)  # type: ignore[attr-defined]
+        return functional.convert_image_dtype(img, self.dtype) if self.scale else img.to(self.dtype)
 
     def __repr__(self) -> str:
         return f"ToDtype(scale={self.scale})"
