@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "rushlight"
 # and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
     ["version", "torch_version", "torch_names", "absent", "errors", "dtypes", "device", "size", "threads", "memory_format",
-     "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
+     "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "fast", "utils.pytree", "compile.cache",
      "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
      "compile.vectors"],
     ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],

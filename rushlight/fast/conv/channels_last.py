@@ -1,75 +1,48 @@
-"""Channels innermost: what Winograd's loops (kernels/winograd.py) and gathered ones (kernels/gathered.py) share.
+"""Channels last: what the compiled loops of winograd.py and indirect.py share.
 
-Arrays are float32, (N, C, *size), or lie with their channels last; in the loops' rooms a place has its channels in whole
-vectors one after the other. Products of matrices are made in blocks, `height` rows times `width` vectors of columns in
-registers: of AVX-512's 6 times 4, so that 24 fused multiply-adds need 10 loads.
+Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a place has its channels in
+whole vectors one after the other. Products of matrices are made in blocks, `height` rows times `width` vectors of columns
+in registers: of AVX-512's 6 times 4, so that 24 fused multiply-adds need 10 loads.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from threading import local
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.conv.tiling import FLOAT, contiguous, lanes, whole_vectors, workspaces
+from rushlight.ops.kernels.conv import Plan
+from rushlight.ops.kernels.memory import memory
 from rushlight.ops.kernels.strided import suggests_last
-
-FLOAT = np.dtype(np.float32)
-KEPT = 1 << 22       # numbers of the largest room that is kept for the next call
-
-
-class Rooms(local):
-    """Each thread's rooms, used again: fresh pages cost as much as filling them."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, ndarray] = {}
-
-    def take(self, name: str, size: int) -> ndarray:
-        """So many numbers and a vector more, of any content, from a line of the cache on."""
-        room = self.known.get(name)
-        if room is None or len(room) < size + 16:
-            fresh = np.zeros(size + 32, FLOAT)
-            room = fresh[-fresh.ctypes.data % 64 // 4:][:size + 16]
-            if size <= KEPT:
-                self.known[name] = room
-        return room
-
-    def zeros(self, name: str, size: int) -> ndarray:
-        room = self.take(name, size)
-        room[:size] = 0
-        return room
-
-
-rooms = Rooms()
-
-
-@cache
-def lanes() -> int:
-    from rushlight.compile.vectors import machine
-    return machine()[0]
-
-
-def whole(channels: int) -> int:
-    """The numbers of whole vectors."""
-    return -(-channels // lanes()) * lanes()
 
 
 def flat(x: ndarray) -> tuple[ndarray, bool]:
-    """x (N, C, *size) as it lies in memory, and whether its channels lie innermost."""
+    """x (N, C, *size) flat, as it lies in memory, and whether its channels are last."""
     last = suggests_last(x)
+    return contiguous(np.moveaxis(x, 1, -1) if last else x).reshape(-1), last
+
+
+def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
+    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in memory or not."""
+    channels, size = p.made
     if last:
-        x = np.moveaxis(x, 1, -1)
-    return (x if x.flags.carray else x.copy()).reshape(-1), last
+        result = memory.take((p.images, *size, channels), FLOAT)
+        return result.reshape(-1), np.moveaxis(result, -1, 1)
+    result = memory.take((p.images, channels, *size), FLOAT)
+    return result.reshape(-1), result
 
 
-def packed(w: ndarray, given: int, made: int, taps: int, back: bool) -> ndarray:
-    """Filters w (made, given, *kernel), or (given, made, *kernel) for a gradient of the input (`back`), with what they make
-    innermost: flat, (given, taps, whole vectors)."""
-    out = rooms.take("packed", given * taps * whole(made))
-    if made < whole(made):
+def packed_filters(w: ndarray, p: Plan) -> ndarray:
+    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made in whole vectors)."""
+    (read, _), (made, _) = p.read, p.made
+    read, made = (read * p.groups, made) if p.back else (read, made * p.groups)
+    broad = whole_vectors(made)
+    out = workspaces.take("packed", read * p.taps * broad)
+    if made < broad:
         out[:] = 0
-    pack()((w if w.flags.carray else w.copy()).reshape(-1), given, made, taps, back, out, whole(made))
+    pack()(contiguous(w).reshape(-1), read, made, p.taps, p.back, out, broad)
     return out
 
 
@@ -118,7 +91,7 @@ def pack() -> Callable:
 
 @cache
 def shapes() -> dict[int, int]:
-    """By the number of vectors of columns that are added up at once, the number of rows; the first is the usual one."""
+    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual one."""
     from rushlight.compile.vectors import machine
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
 
@@ -128,7 +101,7 @@ def usual() -> tuple[int, int]:
 
 
 def kind(columns: int) -> int:
-    """Of so many columns, in whole vectors, what the text of a loop depends on."""
+    """The number of vectors on which the text of a loop depends, for `columns` columns in whole vectors."""
     vectors, width = columns // lanes(), usual()[0]
     return min(vectors, width + vectors % width)
 
@@ -142,6 +115,22 @@ def step(width: int, height: int, panel: str, left: Callable[[int], str]) -> lis
     return [*[f"b{k} = load({panel}, b + {k * lanes()})" for k in range(width)],
             *[line for a in range(height) for line in (
                 f"v = spread({left(a)})", *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)])]]
+
+
+def block_sums(width: int, height: int, loop: str, panel: str, left: Callable[[int], str], before: tuple[str, ...] = (),
+               after: tuple[str, ...] = ()) -> list[str]:
+    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before` and `after` it."""
+    return [*[f"s{a}_{k} = none()" for a, k in sums(width, height)], loop,
+            *["    " + line for line in (*before, *step(width, height, panel, left), *after)]]
+
+
+def block_added(width: int, height: int, at: Callable[[int, int], str]) -> list[str]:
+    """The sums s of a block plus the vectors that stand `at(row, column)`."""
+    return [f"s{a}_{k} = add(s{a}_{k}, load({at(a, k)}))" for a, k in sums(width, height)]
+
+
+def block_stored(width: int, height: int, at: Callable[[int, int], str]) -> list[str]:
+    return [f"store({at(a, k)}, s{a}_{k})" for a, k in sums(width, height)]
 
 
 def blocks(block: Callable, columns: str, vectors: int, by: int, height: int = 0) -> str:
