@@ -1,4 +1,6 @@
-"""What the tests of convolution's ways have in common: problems of all shapes, and the results of im2col in float64."""
+"""What the tests of convolution's ways have in common: problems of all shapes, and the results of
+im2col in float64.
+"""
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -31,7 +33,9 @@ def plans(x, w, *how):
 
 
 def chosen(*how, dtype=np.float32):
-    """The functions of the ways that suit a convolution with a plan of these numbers, the fastest first."""
+    """The functions of the ways that suit a convolution with a plan of these numbers, the fastest
+    first.
+    """
     ways, _ = CONV.suiting(plan("conv", np.dtype(dtype), np.dtype(dtype), *how))
     return [way.compute for way in ways]
 
@@ -43,7 +47,9 @@ def input_grad(way, s):
 
 @st.composite
 def windows(draw, widest=5, room=9, length=9):
-    """size, kernel, stride, padding, dilation of 1 to 3 dimensions, of which at least one window fits."""
+    """size, kernel, stride, padding, dilation of 1 to 3 dimensions, of which at least one window
+    fits.
+    """
     n = draw(st.integers(1, 3))
     numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
     kernel, stride, padding, dilation = numbers(1, widest), numbers(1, 3), numbers(0, 3), numbers(1, 3)
@@ -65,7 +71,9 @@ def near(ours, theirs, far=2e-5):
 
 
 def results(way, s):
-    """Of a way of convolution: with a bias and without, and the gradients of the weights and of the input."""
+    """Of a way of convolution: with a bias and without, and the gradients of the weights and of the
+    input.
+    """
     return [way.conv(s.forward, s.x, s.w), way.conv(s.forward, s.x, s.w, s.bias), way.conv_weight_grad(s.weights, s.g, s.x),
             input_grad(way, s)]
 
@@ -81,7 +89,9 @@ def check(way, s, near=near):
 
 
 def on_three_cores(way, s, monkeypatch, near=near):
-    """As `check`, and a gradient of the weights that is the same, to the last bit, whichever part ends first."""
+    """As `check`, and a gradient of the weights that is the same, to the last bit, whichever part
+    ends first.
+    """
     monkeypatch.setattr(parallel, "cores", lambda: 3)
     check(way, s, near)
     made = []

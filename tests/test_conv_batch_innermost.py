@@ -1,4 +1,6 @@
-"""Convolution with the batch innermost against im2col in float64: strides, paddings, dilations, groups, gradients."""
+"""Convolution with the batch innermost against im2col in float64: strides, paddings, dilations,
+groups, gradients.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -46,7 +48,9 @@ def test_parts_on_several_cores(monkeypatch):
 
 
 def test_nothing_is_left_of_earlier_calls():
-    """Workspaces are used again: what a larger problem left there, not finite, is no part of a smaller one's results."""
+    """Workspaces are used again: what a larger problem left there, not finite, is no part of a
+    smaller one's results.
+    """
     s = problem(2, LANES + 2, 2, 4, 1, (8, 8), (3, 3), (1, 1), (1, 1), (1, 1))
     before = problem(3, 2 * LANES, 3, 6, 1, (11, 11), (3, 3), (1, 1), (1, 1), (1, 1))
     for a in (before.x, before.g, before.w):

@@ -1,4 +1,6 @@
-"""direct convolution of float32 against im2col in float64: all strides, paddings, dilations and groups, both gradients."""
+"""Direct convolution of float32 against im2col in float64: all strides, paddings, dilations and
+groups, both gradients.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -52,7 +54,9 @@ def test_arrays_of_any_layout():
 
 
 def test_what_is_not_finite_stays_where_it_is():
-    """A place beside the image is not read: an infinity in the last column does not reach taps that never see it."""
+    """A place beside the image is not read: an infinity in the last column does not reach taps that
+    never see it.
+    """
     s = problem(3, 2, 1, 1, 1, (6, 6), (1, 3), (1, 1), (0, 0), (1, 1))
     s.x[:, :, :, -1] = np.inf
     with pytest.raises(Inexact):

@@ -1,4 +1,6 @@
-"""indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both gradients, layouts."""
+"""Indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both
+gradients, layouts.
+"""
 from __future__ import annotations
 
 import numpy as np

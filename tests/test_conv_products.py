@@ -1,4 +1,6 @@
-"""Convolutions that are products of matrices, of all images and of each, against im2col: both gradients, all dtypes."""
+"""Convolutions that are products of matrices, of all images and of each, against im2col: both
+gradients, all dtypes.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -40,7 +42,9 @@ def test_whole_batch_is_im2col(given):
 @pytest.mark.parametrize("shape", [(8, 512, 4, 3, 1, 1), (2, 256, 14, 3, 2, 1), (3, 512, 7, 1, 1, 0), (9, 20, 4, 4, 1, 0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_last_layers_of_nets(shape, dtype):
-    """That these go this way, bias and layout are kept, and float32 is as near to double precision as sums of it are."""
+    """That these go this way, bias and layout are kept, and float32 is as near to double precision
+    as sums of it are.
+    """
     images, channels, size, kernel, stride, padding = shape
     x, w, g, (p, back, weights) = problem(
         0, images, channels, channels, (size,) * 2, (kernel,) * 2, (stride,) * 2, (padding,) * 2, (1, 1))

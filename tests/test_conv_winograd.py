@@ -1,4 +1,6 @@
-"""winograd's convolution of float32 against im2col in float64: sizes, paddings, channels that fill no vector, layouts."""
+"""Winograd's convolution of float32 against im2col in float64: sizes, paddings, channels that fill
+no vector, layouts.
+"""
 from __future__ import annotations
 
 import conv_problem

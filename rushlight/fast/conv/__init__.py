@@ -1,16 +1,18 @@
-"""Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways that suits the plan.
+"""Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways
+that suits the plan.
 
-A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its operands. Ways that are
-`compiled` have loops for float32; these are used once the JIT budget is spent, which `loops_paid` alone charges.
-thresholds.py has the numbers by which ways suit. To begin reading: index_table.py, one_by_one.py.
+A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its
+operands. Ways that are `compiled` have loops for float32; these are used once the JIT budget is
+spent, which `loops_paid` alone charges. thresholds.py has the numbers by which ways suit. To begin
+reading: index_table.py, one_by_one.py.
 
     index_table         few numbers in the columns: a table of indices takes them out
     one_by_one          one tap, stride 1: each image is a product of matrices
-    winograd            3 x 3, stride 1, from 16 channels on: 16 products instead of 36        compiled
+    winograd            3 x 3, stride 1, 16 channels and more: fewer products      compiled
     whole_batch_im2col  few places, large filters: one product for all images
-    batch_innermost     many images of few channels, and groups: vectors of images             compiled
-    indirect            results of 16 channels and more: vectors of channels                   compiled
-    direct              the rest: vectors of places                                            compiled
+    batch_innermost     many images of few channels, groups: vectors of images     compiled
+    indirect            results of 16 channels and more: vectors of channels       compiled
+    direct              the rest: vectors of places                                compiled
     im2col              the reference (kernels/conv.py), which suits all
 
 benchmarks/convolution.py measures them beside im2col and torch.
@@ -41,8 +43,9 @@ class Way(NamedTuple):
 
 
 class Ways:
-    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by the first way that suits
-    the plan and is exact for the operands."""
+    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by
+    the first way that suits the plan and is exact for the operands.
+    """
 
     def __init__(self, *ways: Way):
         self.ways = ways
@@ -60,22 +63,29 @@ class Ways:
         raise AssertionError("im2col suits all plans and is exact")
 
     def find(self, p: Plan) -> tuple[list[Way], int]:
-        """The ways that suit the plan, and the products that loops are charged for: 0 where loops do not suit."""
+        """The ways that suit the plan, and the products that loops are charged for: 0 where loops
+        do not suit.
+        """
         products = products_for_loops(p)
         return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
 
 
 def products_for_loops(p: Plan) -> int:
-    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as compiled loops."""
+    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as
+    compiled loops.
+    """
     products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
     suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3
-    if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:      # plain: one product of BLAS
+    # `plain` columns are the input: BLAS has the whole convolution in one product
+    if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:
         return 0
     return products
 
 
 def loops_paid(products: int) -> bool:
-    """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes for them."""
+    """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes
+    for them.
+    """
     return much.paid(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
 
 
@@ -92,7 +102,8 @@ CONV = Ways(
     Way(indirect.suits, indirect.conv, compiled=True),
     Way(direct.suits, direct.conv, compiled=True),
     Way(always, reference.conv_im2col))
-CONV_INPUT_GRAD = Ways(                           # the loops of a convolution know by the plan that they read g
+# compiled ways have one function for both: the plan says that g is read and the input made
+CONV_INPUT_GRAD = Ways(
     Way(index_table.suits, index_table.conv_input_grad),
     Way(one_by_one.suits, one_by_one.conv_input_grad),
     Way(winograd.suits, winograd.conv, compiled=True),
@@ -131,13 +142,17 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
 
 
 def bias_loop_paid(g: ndarray) -> bool:
-    """Whether the compiled loop sums the gradient g (N, O, *out); charges the JIT budget the time that NumPy takes."""
+    """Whether the compiled loop sums the gradient g (N, O, *out); charges the JIT budget the time
+    that NumPy takes.
+    """
     suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
     return suits and much.enough(5, g.size) and has_numba()
 
 
 def conv_bias_grad(g: ndarray) -> ndarray:
-    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's passes."""
+    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
+    passes.
+    """
     from rushlight.ops.kernels.channels import batch_norm_bias
     out = np.empty(g.shape[1], g.dtype)
     batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))

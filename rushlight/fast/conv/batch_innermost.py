@@ -1,10 +1,11 @@
-"""Convolution with the batch innermost, for float32: a vector register holds one number of each of as many images as it has
-lanes.
+"""Convolution with the batch innermost, for float32: a vector register holds one number of each of
+as many images as it has lanes.
 
-So every place of a result is full vectors, however narrow the images are and however few their channels. Nothing is shifted
-within a register, and of a place on the border only the rows of the kernel that meet the image are added up. Images are
-transposed once before and their results once after; any kernel, stride, padding, dilation and number of groups, in up to
-three dimensions. geometry.py lists what each place reads.
+So every place of a result is full vectors, however narrow the images are and however few their
+channels. Nothing is shifted within a register, and of a place on the border only the rows of the
+kernel that meet the image are added up. Images are transposed once before and their results once
+after; any kernel, stride, padding, dilation and number of groups, in up to three dimensions.
+geometry.py lists what each place reads.
 """
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ from rushlight.ops.kernels.windows import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: of all targets (geometry.py), one after the other; indices count floats."""
+    """Arrays for the loops: of all targets (geometry.py), one after the other; indices count
+    floats.
+    """
 
     low: ndarray
     extent: ndarray
@@ -50,8 +53,9 @@ class Reads(NamedTuple):
     cuts: ndarray        # where the places of a target begin
     bases: ndarray
     places: ndarray
-    firsts: ndarray      # of each place and the `width` - 1 after it, the taps of which one meets the image: from here
-    lasts: ndarray       # up to here
+    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one past the last
+    firsts: ndarray
+    lasts: ndarray
     ends: ndarray        # where the taps of a target begin
     offsets: ndarray
     picks: ndarray       # where in the kernel the taps stand
@@ -78,7 +82,9 @@ def reads_of(shapes: tuple, width: int) -> Reads:
 
 
 def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
-    """inside (places, taps) -> for each place the first tap inside, and one more than the last; (taps, 0) where none is."""
+    """inside (places, taps) -> for each place the first tap inside, and one more than the last;
+    (taps, 0) where none is.
+    """
     taps = inside.shape[1]
     if not taps:
         return inside.sum(1), inside.sum(1)
@@ -92,7 +98,9 @@ def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
 
 
 def channel_floats(places: int) -> int:
-    """Floats from a channel to the next, as the loops lay them: an odd number of vectors (see `apart` in the loops)."""
+    """Floats from a channel to the next, as the loops lay them: an odd number of vectors (see
+    `apart` in the loops).
+    """
     return (places | 1) * lanes() if places >= lanes() else places * lanes()
 
 
@@ -136,8 +144,9 @@ def weight_job(p: Plan) -> Job:
 
 
 def suits(p: Plan) -> bool:
-    """Whether images fill the vectors and have few channels. Of more channels, vectors of channels are as good, and
-    there is more to transpose."""
+    """Whether images fill the vectors and have few channels. Of more channels, vectors of channels
+    are as good, and there is more to transpose.
+    """
     n, (read, size) = lanes(), p.read
     few = max(p.channels, p.filters) <= INNERMOST_CHANNELS and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
     dot = 1 if p.op == "conv_weight_grad" else read * p.taps
@@ -146,7 +155,9 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of x."""
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's
+    gradient, of g instead of x.
+    """
     j, n, (made, out) = conv_job(p), lanes(), p.made
     source, filters, added = contiguous(x).reshape(-1), packed_filters(w, p), padded_bias(bias, j.bias)
     result = memory.take((p.images, p.groups * made, *out), FLOAT)

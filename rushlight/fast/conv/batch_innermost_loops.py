@@ -1,5 +1,5 @@
-"""Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for float32: a block is `height`
-filters times `width` places, each sum a vector of images.
+"""Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for
+float32: a block is `height` filters times `width` places, each sum a vector of images.
 """
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ WEIGHT_GRAD = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, 
 """
 
 LAY = """def kernel(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
-    \"\"\"Images abreast in their frame, from `to` on, with zeros around them. room: for them without.\"\"\"
+    \"\"\"Images in their frame, batch innermost, from `to` on, with zeros around. room: for them without.\"\"\"
     within, plane = size[0] * size[1] * size[2], apart(extent[0] * extent[1] * extent[2])
     if plain:
-        abreast(x, start, images, channels, channel, count, within, xs, to, plane)
+        batch_last(x, start, images, channels, channel, count, within, xs, to, plane)
     else:
-        abreast(x, start, images, channels, channel, count, within, room, 0, within * {lanes})
+        batch_last(x, start, images, channels, channel, count, within, room, 0, within * {lanes})
         begin = max(0, -low[2])
         many = max(0, min(extent[2], size[2] - low[2]) - begin)
         for c in range(count):
@@ -91,7 +91,7 @@ def blank(out, at, many):
 
 
 @cached
-def abreast(x, start, images, channels, channel, count, within, out, to, plane):
+def batch_last(x, start, images, channels, channel, count, within, out, to, plane):
     \"\"\"out[to + c plane + i, n] = x[start + n, channel + c, i]; zeros where images do not fill the lanes.\"\"\"
     if images < {lanes}:
         blank(out, to, count * plane // {lanes})

@@ -1,8 +1,9 @@
 """Channels last: what the compiled loops of winograd.py and indirect.py share.
 
-Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a place has its channels in
-whole vectors one after the other. Products of matrices are made in blocks, `height` rows times `width` vectors of columns
-in registers: of AVX-512's 6 times 4, so that 24 fused multiply-adds need 10 loads.
+Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a
+place has its channels in whole vectors one after the other. Products of matrices are made in
+blocks, `height` rows times `width` vectors of columns in registers: of AVX-512's 6 times 4, so that
+24 fused multiply-adds need 10 loads.
 """
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def flat(x: ndarray) -> tuple[ndarray, bool]:
 
 
 def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
-    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in memory or not."""
+    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in
+    memory or not.
+    """
     channels, size = p.made
     if last:
         result = memory.take((p.images, *size, channels), FLOAT)
@@ -35,7 +38,9 @@ def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
 
 
 def packed_filters(w: ndarray, p: Plan) -> ndarray:
-    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made in whole vectors)."""
+    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made
+    in whole vectors).
+    """
     (read, _), (made, _) = p.read, p.made
     read, made = (read * p.groups, made) if p.back else (read, made * p.groups)
     broad = whole_vectors(made)
@@ -46,7 +51,7 @@ def packed_filters(w: ndarray, p: Plan) -> ndarray:
     return out
 
 
-# -- the text of loops ---------------------------------------------------------------------------------------------
+# -- the text of loops ---------------------------------------------------------------------------
 
 PACK = """def kernel(w, given, made, taps, back, out, broad):
     if back:
@@ -78,7 +83,9 @@ def indented(lines: list[str], by: int) -> str:
 
 @cache
 def turning() -> Callable:
-    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of vectors."""
+    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of
+    vectors.
+    """
     from rushlight.compile.cache import compiled
     return compiled(TURN.format(lanes=lanes()))
 
@@ -91,7 +98,9 @@ def pack() -> Callable:
 
 @cache
 def shapes() -> dict[int, int]:
-    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual one."""
+    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual
+    one.
+    """
     from rushlight.compile.vectors import machine
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
 
@@ -101,7 +110,9 @@ def usual() -> tuple[int, int]:
 
 
 def kind(columns: int) -> int:
-    """The number of vectors on which the text of a loop depends, for `columns` columns in whole vectors."""
+    """The number of vectors on which the text of a loop depends, for `columns` columns in whole
+    vectors.
+    """
     vectors, width = columns // lanes(), usual()[0]
     return min(vectors, width + vectors % width)
 
@@ -119,7 +130,9 @@ def step(width: int, height: int, panel: str, left: Callable[[int], str]) -> lis
 
 def block_sums(width: int, height: int, loop: str, panel: str, left: Callable[[int], str], before: tuple[str, ...] = (),
                after: tuple[str, ...] = ()) -> list[str]:
-    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before` and `after` it."""
+    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before`
+    and `after` it.
+    """
     return [*[f"s{a}_{k} = none()" for a, k in sums(width, height)], loop,
             *["    " + line for line in (*before, *step(width, height, panel, left), *after)]]
 
@@ -134,7 +147,9 @@ def block_stored(width: int, height: int, at: Callable[[int, int], str]) -> list
 
 
 def blocks(block: Callable, columns: str, vectors: int, by: int, height: int = 0) -> str:
-    """Loops over all columns: `block(width, height)` of the usual width, and of what is left over; from column o on."""
+    """Loops over all columns: `block(width, height)` of the usual width, and of what is left over;
+    from column o on.
+    """
     width, rest = usual()[0], vectors % usual()[0]
     lines: list[str] = []
     if vectors >= width:

@@ -1,9 +1,10 @@
 """Direct convolution, without columns, for float32.
 
-Images are laid out with their padding, so that a tap is one distance for all places, across lines and images: sums run
-along places, whatever the width of the image. A stride of s splits the source into s phases, or for the gradient of the
-input the result, in each dimension. So all strides and dilations, and both directions, are the same two loops over a list
-of distances (direct_loops.py). Nothing needs another layout than (N, C, *size).
+Images are laid out with their padding, so that a tap is one distance for all places, across lines
+and images: sums run along places, whatever the width of the image. A stride of s splits the source
+into s phases, or for the gradient of the input the result, in each dimension. So all strides and
+dilations, and both directions, are the same two loops over a list of distances (direct_loops.py).
+Nothing needs another layout than (N, C, *size).
 
     forward           reads x[u s + r], u of phase r; one target
     input's gradient  reads g; targets x[i s + r], one for each r
@@ -40,16 +41,18 @@ ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
 
 
 class TargetReads(NamedTuple):
-    """Results that are summed together: those at starts + steps p, p < count."""
+    """Results that are summed together: those at starts + steps p, p < length."""
 
     starts: ndarray
-    count: ndarray
+    length: ndarray
     taps: ndarray                    # of each tap, its place in the flat kernel
     distances: list[tuple[int, int]]  # and where it reads: the phase of the source, the distance from the result's place
 
 
 class Layout(NamedTuple):
-    """How a source is laid out, and what is read from it for each target; all for three spatial dimensions."""
+    """How a source is laid out, and what is read from it for each target; all for three spatial
+    dimensions.
+    """
 
     starts: ndarray                  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
     steps: ndarray
@@ -70,11 +73,14 @@ class Axis(NamedTuple):
     targets: list[tuple[int, int, list[tuple[int, int, int]]]]
 
 
-def axis_of(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int, back: bool) -> Axis:
-    """The phases of one dimension. `back`: the results are read and the input is made."""
+def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
+    """The phases of an axis (size, kernel, stride, padding, dilation, out). `back`: the results are
+    read and the input is made.
+    """
+    size, _, stride, *_, out = axis
     step, length = (1, out) if back else (stride, size)
-    found = [(t.start, t.count, [(k, *divmod(a, step)) for k, a in t.taps])
-             for t in targets(size, kernel, stride, padding, dilation, out, back)]
+    found = [(t.start, t.length, [(k, *divmod(a, step)) for k, a in t.taps])
+             for t in targets(axis, back)]
     phases = sorted({r for _, _, taps in found for _, _, r in taps}) or [0]
     low = min([a for _, _, taps in found for _, a, _ in taps], default=0)
     need = max([count + a - low for _, count, taps in found for _, a, _ in taps], default=1)
@@ -88,7 +94,7 @@ def axis_of(size: int, kernel: int, stride: int, padding: int, dilation: int, ou
 @lru_cache(maxsize=256)
 def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Layout:
     """Of spatial shapes, each of three dimensions."""
-    dims = [axis_of(*numbers, back) for numbers in zip(size, kernel, stride, padding, dilation, out)]
+    dims = [axis_of(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     phases = [len(d.starts) for d in dims]
     pitch = (dims[1].extent * dims[2].extent, dims[2].extent, 1)
     reads = []
@@ -110,8 +116,10 @@ class Job(NamedTuple):
 
     lay: Layout
     images: int                      # that are laid out at a time
-    phase: int                       # floats of a phase of a channel: an odd number of vectors, as channels a power of
-    channel: int                     # two apart would meet in the same lines of the cache; of a group's channels
+    # floats of one phase of a channel: an odd number of vectors, since channels a power of two apart
+    # would share lines of the cache
+    phase: int
+    group: int                       # floats of a group's channels
     source: int                      # floats of the workspace of the source, with some to read beyond
     offsets: tuple[ndarray, ...]     # of each target's taps, channel by channel
     height: int                      # filters that are summed at once
@@ -144,9 +152,10 @@ def images_at_once(lay: Layout, channels: int, images: int) -> int:
 
 
 def tile_lines(lay: Layout, channels: int) -> int:
-    """Over how many lines one tile of filters goes before the next: what it reads and makes stays in the caches. Whole
-    images or parts of one, so that the lines of padding between images are left out; small ones several at a time, if
-    that fills vectors better."""
+    """Over how many lines one tile of filters goes before the next: what it reads and makes stays
+    in the caches. Whole images or parts of one, so that the lines of padding between images are
+    left out; small ones several at a time, if that fills vectors better.
+    """
     pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
     most = max(1, min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels)) // pitch)
     if rows > most:
@@ -193,7 +202,9 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of x."""
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's
+    gradient, of g instead of x.
+    """
     from rushlight.fast.conv import direct_loops as loops
     j, (made, size) = job_of(p), p.made
     lay, height, source = j.lay, j.height, spatial(x)
@@ -201,10 +212,9 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     to, shape = result.reshape(-1), np.array(spatial(result).shape)
     packed = [pack(w, j, target.taps) for target in lay.targets]
     rows = -(-made // height) * height        # of a group's filters in whole tiles
-    added = np.zeros((p.groups, rows), FLOAT)
+    added, loop = np.zeros((p.groups, rows), FLOAT), loops.conv(height)
     if bias is not None:
         added[:, :made] = bias.reshape(p.groups, made)
-    loop, added = loops.conv(height), added.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
         space = workspaces.zeros("xs", j.source)
@@ -213,16 +223,18 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
         for start in range(first, end, step):
             images = fill(start)
             for target, filters, offsets in zip(lay.targets, packed, j.offsets):
-                loop(space, j.channel, p.groups, offsets, filters, added, sums, to, shape, start, images,
-                     lay.extent, target.count, target.starts, lay.spread, j.lines)
+                loop(space, j.group, p.groups, offsets, filters, added.reshape(-1), sums, to, shape, start, images,
+                     lay.extent, target.length, target.starts, lay.spread, j.lines)
 
     for_images(part, p.images, j.images)
     return result
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C / groups, *kernel). Inexact where it is not finite: places beside an image meet gradients of zero, and
-    0 inf is nan, so im2col has to find out which weights see what is not finite."""
+    """(O, C / groups, *kernel). Inexact where it is not finite: places beside an image meet
+    gradients of zero, and 0 inf is nan, so im2col has to find out which weights see what is not
+    finite.
+    """
     from rushlight.fast.conv import direct_loops as loops
     j, gs, xs = job_of(p), spatial(g), spatial(x)
     lay, filters = j.lay, gs.shape[1]
@@ -243,7 +255,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
                 fill_g(begin)
                 if count < step:
                     a[:filters * j.phase].reshape(-1, j.phase)[:, count * size:] = 0      # of earlier images
-                loop(a, b, j.channel, j.phase, j.offsets[0], total.reshape(shape),
+                loop(a, b, j.group, j.phase, j.offsets[0], total.reshape(shape),
                      *((count, size, used) if apart else (1, 0, count * size)))
         return add
 

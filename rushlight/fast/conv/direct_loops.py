@@ -1,8 +1,9 @@
-"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with their padding, sums of
-products kept in vector registers, and results put where they belong.
+"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with
+their padding, sums of products kept in vector registers, and results put where they belong.
 
-Their text is written for the number of registers: `height` filters times `width` vectors of positions are added up at
-once, with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
+Their text is written for the number of registers: `height` filters times `width` vectors of
+positions are added up at once, with one load for each vector and one for each filter of a tap: 24
+fused multiply-adds for 11 loads on AVX-512.
 """
 from __future__ import annotations
 
@@ -163,8 +164,8 @@ WEIGHT_GRAD = """def kernel(g, x, room, across, offsets, out, images, size, used
 {totals}
 """
 
-TAPS = 128           # summed one by one in registers, then added to the sum so far: 2e-7 off, however many taps there are
-CHUNK = 1152         # places summed at once for a weight: their gradients and one channel stay in the L1 cache
+TAPS = 128           # summed in registers, then added to the sum so far: 2e-7 off, however many taps
+CHUNK = 1152         # places summed at once for a weight: gradients and a channel stay in the L1 cache
 
 
 def block(height: int, width: int, lanes: int) -> list[str]:
@@ -188,7 +189,9 @@ def block(height: int, width: int, lanes: int) -> list[str]:
 
 
 def widths(height: int) -> int:
-    """How many vectors of places are added up at once: all registers but those for the places and a filter."""
+    """How many vectors of places are added up at once: all registers but those for the places and a
+    filter.
+    """
     registers = machine()[1]
     return min(8, (registers - 1) // (height + 1))
 
@@ -208,7 +211,9 @@ def conv(height: int) -> Callable:
 
 
 def weight_height(filters: int) -> int:
-    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads more vectors each."""
+    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads
+    more vectors each.
+    """
     cost = {4: 1.0, 3: 1.0, 2: 1.13, 1: 2.1} if machine()[1] == 32 else {2: 1.0, 1: 1.5}
     return min(cost, key=lambda h: -(-filters // h) * h * cost[h])
 

@@ -1,4 +1,5 @@
-"""Which input positions each result of a convolution reads, as the compiled loops want it: for three spatial dimensions.
+"""Which input positions each result of a convolution reads, as the compiled loops want it: for
+three spatial dimensions.
 
     forward            result p reads p stride + k dilation - padding
     input's gradient   input place u = r + stride i reads, of the gradient, i + (r + padding - k dilation) / stride,
@@ -18,22 +19,30 @@ from rushlight.ops.kernels.windows import Ints, in_3d
 
 
 class Target(NamedTuple):
-    """Results along one dimension that have the same taps: those at start, start + step, ..., `count` of them."""
+    """Results along one dimension that have the same taps: those at start, start + step, ...,
+    `length` of them.
+    """
 
     start: int
     step: int
-    count: int
-    taps: list[tuple[int, int]]      # (k, offset): result number i reads tap k at i * `stride of reads` + offset
+    length: int
+    # (k, offset): result number i reads for tap k at i * stride + offset, or backwards at i + offset
+    taps: list[tuple[int, int]]
 
 
 def shapes_3d(p: Plan) -> tuple:
-    """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key for caches."""
+    """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key
+    for caches.
+    """
     return (in_3d(p.size, 1), in_3d(p.kernel, 1), in_3d(p.stride, 1), in_3d(p.padding, 0), in_3d(p.dilation, 1),
             in_3d(p.out, 1), p.back)
 
 
-def targets(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int, back: bool) -> list[Target]:
-    """The targets of one dimension; `back`: the results are read and the input is made."""
+def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
+    """The targets along an axis (size, kernel, stride, padding, dilation, out); `back`: the results
+    are read and the input is made.
+    """
+    size, kernel, stride, padding, dilation, out = axis
     if not back:
         return [Target(0, 1, out, [(k, k * dilation - padding) for k in range(kernel)])]
     return [Target(r, stride, -(-(size - r) // stride),
@@ -42,7 +51,9 @@ def targets(size: int, kernel: int, stride: int, padding: int, dilation: int, ou
 
 
 class FrameTarget(NamedTuple):
-    """Results of one image with the same taps. They read a frame: the source with zeros around it, flat."""
+    """Results of one image with the same taps. They read a frame: the source with zeros around it,
+    flat.
+    """
 
     places: ndarray                  # of the results, in the flat result
     bases: ndarray                   # of the results, in the flat frame
@@ -59,17 +70,17 @@ class Frame(NamedTuple):
 
 def frame_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Frame:
     """The frame and what is read from it, of spatial shapes of three dimensions."""
-    dims = [targets(*numbers, back) for numbers in zip(size, kernel, stride, padding, dilation, out)]
+    dims = [targets(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     source, made, reads = (out, size, (1, 1, 1)) if back else (size, out, stride)
     low, extent = [], []
     for found, read in zip(dims, reads):
         low.append(min([a for t in found for _, a in t.taps], default=0))
-        extent.append(max([(t.count - 1) * read + a for t in found for _, a in t.taps], default=0) - low[-1] + 1)
+        extent.append(max([(t.length - 1) * read + a for t in found for _, a in t.taps], default=0) - low[-1] + 1)
     listed = []
     for chosen in product(*dims):
         taps = list(product(*[t.taps for t in chosen]))
-        bases = [np.arange(t.count) * read for t, read in zip(chosen, reads)]
-        places = [t.start + np.arange(t.count) * t.step for t in chosen]
+        bases = [np.arange(t.length) * read for t, read in zip(chosen, reads)]
+        places = [t.start + np.arange(t.length) * t.step for t in chosen]
         listed.append(FrameTarget(
             flat_grid(places, made), flat_grid(bases, extent),
             np.array([flat_index([a - first for (_, a), first in zip(tap, low)], extent) for tap in taps], np.int64),

@@ -1,6 +1,6 @@
-"""Convolution with few columns: a table of indices takes the columns out at once, in few calls, where blocks of columns need
-many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward, not 82, and 57 us backward, not 208. With NumPy alone,
-for any dtype.
+"""Convolution with few columns: a table of indices takes the columns out at once, in few calls,
+where blocks of columns need many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward,
+not 82, and 57 us backward, not 208. With NumPy alone, for any dtype.
 """
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from rushlight.ops.kernels.windows import reach
 
 @lru_cache(maxsize=64)
 def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
-    """Where in an image (c, *size) the columns' numbers stand, (c K, L); or, `back`, those of a result's gradient (c, *out)
-    that each place of the input is in, (c K, S). For what lies on padding the place behind the last."""
+    """Where in an image (c, *size) the columns' numbers stand, (c K, L); or, `back`, those of a
+    result's gradient (c, *out) that each place of the input is in, (c K, S). For what lies on
+    padding the place behind the last.
+    """
     size, *_, out = geometry
     source, target = (out, size) if back else (size, out)
     table, missing = np.zeros((), np.int64), np.zeros((), bool)
@@ -36,7 +38,9 @@ def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
 
 
 def columns(x: ndarray, p: Plan) -> ndarray:
-    """x (N, C, *size) -> (N, G, c K, L); for the input's gradient, x (N, O, *out) -> (N, G, o K, S)."""
+    """x (N, C, *size) -> (N, G, c K, L); for the input's gradient, x (N, O, *out) -> (N, G, o K,
+    S).
+    """
     flat = x.reshape(len(x), -1)
     if p.taps > 1 or not columns_of(p).plain:  # kernels may share the input as it is, one row apart
         if p.back or any(p.padding):

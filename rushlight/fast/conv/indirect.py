@@ -1,8 +1,10 @@
-"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read by a list of offsets, for float32.
+"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read by a list of
+offsets, for float32.
 
-Channels are laid last and images in a frame of zeros, so that what a result reads stands at the result's own base plus one
-list of offsets for all results (geometry.py). A vector register holds channels of a result, and each number of the image
-is multiplied with all of them: any kernel, stride, padding and dilation, in up to three dimensions, and no columns are made.
+Channels are laid last and images in a frame of zeros, so that what a result reads stands at the
+result's own base plus one list of offsets for all results (geometry.py). A vector register holds
+channels of a result, and each number of the image is multiplied with all of them: any kernel,
+stride, padding and dilation, in up to three dimensions, and no columns are made.
 """
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), with channels last in memory where x has.
+    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), with channels last in memory
+    where x has.
 
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """

@@ -1,5 +1,5 @@
-"""Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register holds channels of a result,
-and a block is `height` places of the image times `width` vectors.
+"""Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register
+holds channels of a result, and a block is `height` places of the image times `width` vectors.
 """
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
                     turn(x, at + near, given, many, within, xs, far, given)
 """
 
-CHUNK = 64           # products summed one by one in registers, then added to the sum so far: bounds the rounding error
+CHUNK = 64           # products summed in registers, then added to the sum so far: bounds rounding
 
 
 def forward(width: int, height: int) -> list[str]:

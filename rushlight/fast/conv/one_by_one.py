@@ -1,5 +1,6 @@
-"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops where these are the faster
-(kernels/matmul.py), and the bias is added while the image is in the cache.
+"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops
+where these are the faster (kernels/matmul.py), and the bias is added while the image is in the
+cache.
 """
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is such a convolution, of one group, and an image is enough for a product of its own."""
+    """Whether it is such a convolution, of one group, and an image is enough for a product of its
+    own.
+    """
     return (p.dtype == np.float32 and p.groups == p.taps == 1 and columns_of(p).plain
             and p.filters * p.channels * prod(p.out) >= ONE_BY_ONE_MIN_PRODUCTS and not whole_batch_im2col.suits(p))
 

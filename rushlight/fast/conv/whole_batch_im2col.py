@@ -1,7 +1,8 @@
-"""Convolution with the columns of all images in one product: for few places and large filters, as in a net's last layers.
+"""Convolution with the columns of all images in one product: for few places and large filters, as
+in a net's last layers.
 
-The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds, are read once and not
-for each image. With NumPy alone, for one group and any dtype.
+The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds,
+are read once and not for each image. With NumPy alone, for one group and any dtype.
 """
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """Convolution with kernels of 3 x 3 by Winograd's F(2 x 2, 3 x 3), for float32.
 
-Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of 36,
+Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of
+36,
 
     y = A^T [(G w G^T) * (B^T d B)] A,
 
-A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels are added up before the
-last step, so that the work is 16 products of matrices. The weight's gradient is the same bilinear form, transposed:
-G^T [(A g A^T) * (B^T d B)] G, added up over tiles. It is as exact as sums of nine products are (2e-7 off, torch 2e-7) unless
-numbers that stand beside each other differ much in size: a number far above the mean of its images, and what is not finite,
+A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels
+are added up before the last step, so that the work is 16 products of matrices. The weight's
+gradient is the same bilinear form, transposed: G^T [(A g A^T) * (B^T d B)] G, added up over tiles.
+It is as exact as sums of nine products are (2e-7 off, torch 2e-7) unless numbers that stand beside
+each other differ much in size: a number far above the mean of its images, and what is not finite,
 are Inexact.
 """
 from __future__ import annotations
@@ -67,8 +69,9 @@ def tile_results(out: Ints, images: int, width: int) -> ndarray:
 
 
 def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
-    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size. Places beside an image get
-    the offset of the last place in the workspace, which is zero."""
+    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size.
+    Places beside an image get the offset of the last place in the workspace, which is zero.
+    """
     (high, broad), (rows, columns) = size, at
     rows, columns = rows[:, None, :, None], columns[None, :, None, :]
     inside = (rows >= 0) & (rows < high) & (columns >= 0) & (columns < broad)
@@ -107,12 +110,16 @@ def job_of(p: Plan) -> Job:
 
 
 def transformed_floats(tiles: int, width: int) -> int:
-    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share lines of the cache."""
+    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share
+    lines of the cache.
+    """
     return 16 * ((tiles + 16) * width + lanes())
 
 
 def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
-    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned around."""
+    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned
+    around.
+    """
     from rushlight.fast.conv import winograd_loops as loops
     read, _ = p.read
     out = workspaces.take("filters", 16 * read * j.broad)
@@ -128,7 +135,9 @@ def clear(space: ndarray, width: int, channels: int) -> None:
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the products."""
+    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the
+    products.
+    """
     if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
         return False
     pairs, tiles = p.channels * p.filters, tiles_of(p.out)
@@ -139,7 +148,8 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where x has.
+    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where
+    x has.
 
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """

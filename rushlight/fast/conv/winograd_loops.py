@@ -1,6 +1,8 @@
-"""Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register holds channels.
+"""Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register
+holds channels.
 
-Tiles are the rows of sixteen products of matrices, whose blocks are made in registers (channels_last.py).
+Tiles are the rows of sixteen products of matrices, whose blocks are made in registers
+(channels_last.py).
 """
 from __future__ import annotations
 
@@ -144,8 +146,8 @@ TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
 {lines}
 """
 
-CHANNELS = 64        # summed one by one in registers, then added to the sum so far: as exact as torch
-MAX_OVER_MEAN = 256  # of absolute values: the rounding of a larger number would be seen in the whole tile
+CHANNELS = 64        # summed in registers, then added to the sum so far: as exact as torch
+MAX_OVER_MEAN = 256  # absolute value over the mean: the rounding of a larger one is seen in its tile
 
 
 def lines_of(kind: str) -> list[str]:

@@ -1,16 +1,20 @@
-"""Convolution (torch's: a correlation) and its two gradients with NumPy alone, in any number of spatial dimensions.
+"""Convolution (torch's: a correlation) and its two gradients with NumPy alone, in any number of
+spatial dimensions.
 
     out[n, o, p] = sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]
 
-The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each the derivative of the
-other two. All three are products with columns (im2col), made in blocks of `BLOCK_BYTES`.
+The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each
+the derivative of the other two. All three are products with columns (im2col), made in blocks of
+`BLOCK_BYTES`.
 
-Where it pays, the columns hold windows in all dimensions but the first: windows one row apart are the same columns one
-row apart. Each row of the kernel is then a product with another slice of the columns, and fewer numbers are copied.
+Where it pays, the columns hold windows in all dimensions but the first: windows one row apart are
+the same columns one row apart. Each row of the kernel is then a product with another slice of the
+columns, and fewer numbers are copied.
 
-Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are tuples with a number
-for each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by
-torch. `run` is a function that computes a `Plan`, by im2col unless a faster one is given (rushlight/fast/conv).
+Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are
+tuples with a number for each spatial dimension. float16 and bfloat16 are computed in float32,
+integers wrap around, bool is refused as by torch. `run` is a function that computes a `Plan`, by
+im2col unless a faster one is given (rushlight/fast/conv).
 """
 from __future__ import annotations
 
@@ -38,7 +42,9 @@ BLOCK_BYTES = 1 << 19        # bytes of columns made at a time, to stay in the L
 
 
 class Plan:
-    """The geometry of one convolution or gradient. `plan` keeps one object for each, so that caches go by identity."""
+    """The geometry of one convolution or gradient. `plan` keeps one object for each, so that caches
+    go by identity.
+    """
 
     def __init__(self, op: str, dtype: np.dtype, images: int, groups: int, channels: int, filters: int, kernel: Ints,
                  stride: Ints, padding: Ints, dilation: Ints, size: Ints, out: Ints):
@@ -63,12 +69,13 @@ def plan(op: str, dtype: np.dtype, other: np.dtype, x: Ints, w: Ints, stride: In
 
 def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
          bias: ndarray | None = None, run: Callable | None = None) -> ndarray:
-    """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
+    """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c,
+    k].
 
-    x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out),
-    out = (size + 2 padding - dilation (kernel - 1) - 1) // stride + 1. The output channels are in `groups` groups, as the
-    input's are; each group of filters sees its own channels. RuntimeError, in torch's words, where channels, groups or
-    sizes do not fit; NotImplementedError for bool.
+    x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out), out = (size + 2 padding
+    - dilation (kernel - 1) - 1) // stride + 1. The output channels are in `groups` groups, as the
+    input's are; each group of filters sees its own channels. RuntimeError, in torch's words, where
+    channels, groups or sizes do not fit; NotImplementedError for bool.
 
         >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
         [[4.0, 4.0], [4.0, 4.0]]
@@ -90,10 +97,12 @@ def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
 
 def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
                     groups: int, run: Callable | None = None) -> ndarray:
-    """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] += g[n, o, p] w[o, c, k].
+    """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] +=
+    g[n, o, p] w[o, c, k].
 
-    g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *size). It is torch's transposed convolution of input g. Errors
-    are those of `conv`, and RuntimeError where g is not of the shape that `conv` gives.
+    g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *size). It is torch's transposed
+    convolution of input g. Errors are those of `conv`, and RuntimeError where g is not of the shape
+    that `conv` gives.
 
         >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,), 1).tolist()
         [[[1.0, 2.0, 1.0]]]
@@ -112,8 +121,8 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
 
         out[o, c, k] = sum over n, p of g[n, o, p] x[n, c, p stride - padding + k dilation].
 
-    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and RuntimeError where g is
-    not of the shape that `conv` gives.
+    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and
+    RuntimeError where g is not of the shape that `conv` gives.
 
         >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,), (1,), 1).tolist()
         [[[3.0, 5.0]]]
@@ -137,10 +146,11 @@ def computed(run: Callable, p: Plan, *operands: ndarray) -> ndarray:
 class Columns(NamedTuple):
     """How the columns of a plan are made, and which of them each product takes.
 
-    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c channels times what is
-    copied of the kernel) and L positions. Each part, a (set, slice of L), is multiplied with the filters of one row of
-    the kernel: row k begins k dilation = q stride + s rows down, so it is in set s, q rows of windows further. Where no
-    rows are shared there is one set and one part, with the whole kernel in J.
+    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c
+    channels times what is copied of the kernel) and L positions. Each part, a (set, slice of L), is
+    multiplied with the filters of one row of the kernel: row k begins k dilation = q stride + s
+    rows down, so it is in set s, q rows of windows further. Where no rows are shared there is one
+    set and one part, with the whole kernel in J.
     """
 
     window: Ints                 # what is copied of the kernel; in the first dimension S where rows are shared
@@ -154,7 +164,9 @@ class Columns(NamedTuple):
 
 @lru_cache(maxsize=512)
 def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
-    """The columns of the rows of the result from `top` to `bottom`: less padding before the first, and fewer windows."""
+    """The columns of the rows of the result from `top` to `bottom`: less padding before the first,
+    and fewer windows.
+    """
     out = (p.out[0] if bottom is None else bottom - top, *p.out[1:])
     step, width = p.stride[0], prod(out[1:])
     saved = p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)  # rows of columns that sharing need not copy
@@ -215,8 +227,10 @@ def conv_weight_grad_im2col(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 
 
 def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
-    """(images, positions of the result, their columns), each with about `BLOCK_BYTES` bytes of columns: several images,
-    or some rows of one that needs far more. Neighbouring rows share columns, so a block has at least 4 kernels of rows."""
+    """(images, positions of the result, their columns), each with about `BLOCK_BYTES` bytes of
+    columns: several images, or some rows of one that needs far more. Neighbouring rows share
+    columns, so a block has at least 4 kernels of rows.
+    """
     whole = columns_of(p)
     size = itemsize * prod(whole.shape)
     step = max(1, BLOCK_BYTES // size)
@@ -231,7 +245,9 @@ def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
 
 
 def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, ndarray]]:
-    """(images, positions, parts, columns (n, G, S, J, L)) of each block; the next block overwrites the columns."""
+    """(images, positions, parts, columns (n, G, S, J, L)) of each block; the next block overwrites
+    the columns.
+    """
     x = x.reshape(len(x), p.groups, p.channels, *p.size)
     buffer = filled_by = None
     for images, positions, c in blocks(p, x.itemsize):
@@ -246,7 +262,9 @@ def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, nd
 
 
 def first_columns(buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype) -> tuple[ndarray, ndarray]:
-    """A buffer and its beginning as columns; the buffer given, if there is one: the first block is the largest."""
+    """A buffer and its beginning as columns; the buffer given, if there is one: the first block is
+    the largest.
+    """
     if buffer is None:
         buffer = np.empty(images * prod(c.shape), dtype)
     return buffer, buffer[:images * prod(c.shape)].reshape(images, *c.shape)
@@ -261,7 +279,9 @@ def spatial(columns: ndarray, p: Plan, c: Columns) -> ndarray:
 
 
 def split_filters(w: ndarray, p: Plan) -> ndarray:
-    """w (O, c, *kernel) -> (parts, G, o, c K): the filters of each product, as a matrix for each group."""
+    """w (O, c, *kernel) -> (parts, G, o, c K): the filters of each product, as a matrix for each
+    group.
+    """
     parts = len(columns_of(p).parts)
     w = w.reshape(p.groups, p.filters, p.channels, parts, -1).transpose(3, 0, 1, 2, 4)
     return np.ascontiguousarray(w).reshape(parts, p.groups, p.filters, -1)
@@ -274,7 +294,9 @@ def join_filters(w: ndarray, p: Plan) -> ndarray:
 
 
 def mirrored(w: ndarray, p: Plan) -> ndarray:
-    """w (G o, c, *kernel) -> (G c, o, *kernel), the kernel turned around: a convolution of g with it gives x's gradient."""
+    """w (G o, c, *kernel) -> (G c, o, *kernel), the kernel turned around: a convolution of g with
+    it gives x's gradient.
+    """
     w = w.reshape(p.groups, p.filters, p.channels, *p.kernel).swapaxes(1, 2)
     return np.flip(w, tuple(range(3, w.ndim))).reshape(-1, p.filters, *p.kernel)
 
@@ -288,7 +310,9 @@ def mirrored_plan(p: Plan) -> Plan:
 
 
 def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
-    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, where they do not fit."""
+    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, where they do
+    not fit.
+    """
     op, size, kernel = f"conv{len(w) - 2}d", x[2:], w[2:]
     if len(x) != len(w):
         raise RuntimeError(f"{op}: an input of shape {list(x)} does not fit a weight of shape {list(w)}: "
@@ -332,7 +356,9 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
 
 
 def of_half(g: ndarray, of: ndarray) -> ndarray:
-    """A gradient in the dtype of what it belongs to: rules with numbers in them make float32 of bfloat16."""
+    """A gradient in the dtype of what it belongs to: rules with numbers in them make float32 of
+    bfloat16.
+    """
     return g.astype(of.dtype) if g.dtype == np.float32 and of.dtype.itemsize == 2 else g
 
 
