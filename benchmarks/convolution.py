@@ -4,11 +4,8 @@
 
 Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 to 5 on two cores, OpenBLAS with AVX-512),
 2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled loop, then how many times as long columns and torch
-take (above 1: the loop is faster). 3 x 3 kernels of stride 1 between 16 channels and more go by Winograd's loops
-(ops/kernels/winograd.py), other results of 16 channels and more by gathered ones (gathered.py), the rest by direct ones
-(direct.py). Convolutions of less than 1.5 M products stay with columns (`LEAST`; of many groups, of less than 0.2 M), and
-those of one tap are products of matrices (pointwise.py). Filters that no cache holds, for few places, are multiplied with
-the columns of all images at once (joined.py: 512 channels). Other layers of nets: benchmarks/layers.py.
+take (above 1: the loop is faster). Which way each goes: rushlight/fast/conv/__init__.py and
+thresholds.py. Other layers of nets: benchmarks/layers.py.
 
     images, channels, size, filters,
     kernel, stride, padding, groups     forward           input gradient    weight gradient
@@ -30,7 +27,7 @@ Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122
 and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours
 4e-7.
 
-Since 2026-11-22 batches of 16 images and more with up to 24 channels, and groups, go abreast (ops/kernels/abreast.py). Its
+Since 2026-11-22 batches of 16 images and more with up to 24 channels, and groups, go by batch_innermost.py. Its
 time as a part of what the table's loops take, on that morning, forward, input gradient, weight gradient:
 
     (64, 1, 28, 6, 5, 1, 0, 1)       0.75  0.96  0.65       (32, 128, 14, 128, 3, 1, 1, 128)  0.63  0.63  0.78
@@ -52,7 +49,8 @@ from time import process_time
 import numpy as np
 import torch
 
-from rushlight.ops.kernels import conv
+from rushlight.fast.conv import CONV, CONV_INPUT_GRAD, CONV_WEIGHT_GRAD
+from rushlight.ops.kernels.conv import conv_im2col, conv_input_grad_im2col, conv_weight_grad_im2col, plan
 
 ROUNDS = 8
 # images, channels, size, filters, kernel, stride, padding, groups
@@ -82,17 +80,20 @@ def compare(images: int, channels: int, size: int, filters: int, kernel: int, st
     x = rng.standard_normal((images, channels, size, size), dtype=np.float32)
     w = rng.standard_normal((filters, channels // groups, kernel, kernel), dtype=np.float32)
     how = (stride, stride), (padding, padding), (1, 1)
-    p = conv.plan((size, size), w.shape, *how, groups)
+    p, back, weights = [plan(op, x.dtype, w.dtype, x.shape, w.shape, *how, groups)
+                        for op in ("conv", "conv_input_grad", "conv_weight_grad")]
     g = rng.standard_normal((images, filters, *p.out), dtype=np.float32)
     tx, tw, tg = map(torch.from_numpy, (x, w, g))
 
-    def back(*which: bool) -> Callable:
+    def by_torch(*which: bool) -> Callable:
         return lambda: torch.ops.aten.convolution_backward(tg, tx, tw, None, *how, False, [0, 0], groups, which)
 
-    return [fastest([lambda: conv.correlate(x, w, p), lambda: conv.correlate_columns(x, w, p),
+    return [fastest([lambda: CONV(p, x, w), lambda: conv_im2col(p, x, w),
                      lambda: torch.nn.functional.conv2d(tx, tw, None, *how, groups)]),
-            fastest([lambda: conv.spread(g, w, p), lambda: conv.spread_columns(g, w, p), back(True, False, False)]),
-            fastest([lambda: conv.weigh(g, x, p), lambda: conv.weigh_columns(g, x, p), back(False, True, False)])]
+            fastest([lambda: CONV_INPUT_GRAD(back, g, w), lambda: conv_input_grad_im2col(back, g, w),
+                     by_torch(True, False, False)]),
+            fastest([lambda: CONV_WEIGHT_GRAD(weights, g, x), lambda: conv_weight_grad_im2col(weights, g, x),
+                     by_torch(False, True, False)])]
 
 
 def main() -> None:

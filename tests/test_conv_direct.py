@@ -1,16 +1,18 @@
-"""Direct convolution of float32 against columns in float64: all strides, paddings, dilations and groups, both gradients."""
+"""Direct convolution of float32 against im2col in float64: all strides, paddings, dilations and
+groups, both gradients.
+"""
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from conv_problem import check, on_three_cores, problem, windows
+from conv_problem import check, chosen, im2col, on_three_cores, problem, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.ops.kernels import conv as columns
-from rushlight.ops.kernels import direct
+from rushlight.fast.conv import CONV_WEIGHT_GRAD, direct
+from rushlight.fast.conv.tiling import Inexact
 
 
 @st.composite
@@ -22,8 +24,8 @@ def problems(draw):
 
 @settings(max_examples=80, deadline=None)
 @given(problems())
-def test_direct_is_columns(s):
-    assert check(direct, s)
+def test_direct_is_im2col(s):
+    check(direct, s)
 
 
 @pytest.mark.parametrize("shape", [
@@ -36,11 +38,11 @@ def test_direct_is_columns(s):
     (300, 40, 40, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
 ])
 def test_shapes_of_nets(shape):
-    assert check(direct, problem(0, *shape))
+    check(direct, problem(0, *shape))
 
 
 def test_parts_on_several_cores(monkeypatch):
-    assert on_three_cores(direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)), monkeypatch)
+    on_three_cores(direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)), monkeypatch)
 
 
 def test_arrays_of_any_layout():
@@ -48,21 +50,25 @@ def test_arrays_of_any_layout():
     s.x = np.ascontiguousarray(s.x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
     s.g = np.broadcast_to(np.float32(1), s.g.shape)
     s.w = s.w[:, ::-1]
-    assert check(direct, s)
+    check(direct, s)
 
 
 def test_what_is_not_finite_stays_where_it_is():
-    """A place beside the image is not read: an infinity in the last column does not reach taps that never see it."""
+    """A place beside the image is not read: an infinity in the last column does not reach taps that
+    never see it.
+    """
     s = problem(3, 2, 1, 1, 1, (6, 6), (1, 3), (1, 1), (0, 0), (1, 1))
     s.x[:, :, :, -1] = np.inf
-    assert direct.weigh(s.g, s.x, s.plan) is None
-    made = columns.weigh(s.g, s.x, s.plan)
+    with pytest.raises(Inexact):
+        direct.conv_weight_grad(s.weights, s.g, s.x)
+    made = CONV_WEIGHT_GRAD(s.weights, s.g, s.x)
     assert np.isfinite(made[..., :2]).all()
     assert not np.isfinite(made[..., 2]).any()
 
 
-def test_which_are_direct():
-    s = problem(4, 32, 16, 16, 1, (16, 16), (3, 3), (1, 1), (1, 1), (1, 1))
-    assert direct.suits(s.x, s.plan)
-    assert not direct.suits(s.x.astype(np.float64), s.plan)
-    assert not direct.suits(s.x[:1, :, :4, :4], s.plan._replace(out=(4, 4), size=(4, 4)))
+def test_which_go_by_loops():
+    of = lambda images, size, dtype=np.float32: chosen(
+        (images, 16, size, size), (16, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1, dtype=dtype)
+    assert of(32, 16)[-2:] == [direct.conv, im2col.conv]
+    assert of(32, 16, np.float64) == [im2col.conv]
+    assert direct.conv not in of(1, 4)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rushlight.fast.conv import conv, conv_input_grad, conv_weight_grad
 from rushlight.ops.kernels import conv as conv_kernels
 from rushlight.ops.kernels import pool as pool_kernels
 from rushlight.ops.kernels import windows as window_kernels
-from rushlight.ops.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from rushlight.ops.kernels.pool import (
     adaptive_avg_pool,
     adaptive_avg_pool_grad,
@@ -95,7 +95,16 @@ def conv_by_definition(x, w, stride, padding, dilation, groups):
 @quick
 @given(convolutions())
 def test_conv_is_its_definition(s):
-    close(conv(s.x, s.w, *s.how), conv_by_definition(s.x, s.w, *s.how))
+    expected = conv_by_definition(s.x, s.w, *s.how)
+    close(conv(s.x, s.w, *s.how), expected)
+    close(conv_kernels.conv(s.x, s.w, *s.how), expected)
+
+
+@quick
+@given(convolutions())
+def test_faster_ways_are_the_reference(s):
+    close(conv_input_grad(s.g, s.w, s.size, *s.how), conv_kernels.conv_input_grad(s.g, s.w, s.size, *s.how))
+    close(conv_weight_grad(s.g, s.x, s.kernel, *s.how), conv_kernels.conv_weight_grad(s.g, s.x, s.kernel, *s.how))
 
 
 @thorough
@@ -130,7 +139,7 @@ def test_conv_over_several_blocks(shape, filters, stride, padding):
     """More columns than one block holds; few filters and many take different ways."""
     x, w = normal(0, *shape, dtype=np.float32), normal(1, filters, shape[1], 3, 3, dtype=np.float32)
     how = ((stride, stride), (padding, padding), (1, 1), 1)
-    assert len(list(conv_kernels.blocks(len(x), 4, conv_kernels.plan(x.shape[2:], w.shape, *how)))) > 1
+    assert len(list(conv_kernels.blocks(conv_kernels.plan("conv", x.dtype, w.dtype, x.shape, w.shape, *how), 4))) > 1
     y = conv_by_definition(x.astype(np.float64), w, *how)
     close(conv(x, w, *how), y, 1e-4)
     g = normal(2, *y.shape, dtype=np.float32)

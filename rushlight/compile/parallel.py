@@ -106,3 +106,15 @@ def divided(argument: Any, how: int, start: int, stop: int) -> Any:
     if how == CUT:
         return argument[start:stop]
     return np.empty_like(argument) if how == OWN else argument
+
+
+def parallel_for(part: Callable, count: int, step: int, least: int | None = None) -> None:
+    """part(first, end, at a time) of items 0 to count, at most `step` items at a time, cut for all cores: as many items
+    for each core, and at least `least` (by default `step`)."""
+    parts = min(cores(), -(-count // (least or step)))
+    if parts == 1:
+        part(0, count, step)
+        return
+    bounds = [count * k // parts for k in range(parts + 1)]
+    steps = -(-count // (parts * step))
+    pool.run(part, [(*bounds[k:k + 2], -(-count // (parts * steps))) for k in range(parts)])

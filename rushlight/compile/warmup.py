@@ -1,7 +1,7 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (ops/kernels/winograd.py, abreast.py, gathered.py, direct.py), of attention (ops/kernels/attention_loops.py), of
+convolution (fast/conv), of attention (ops/kernels/attention_loops.py), of
 products of matrices (ops/kernels/product_loops.py), of optimizers, and of random numbers, in float32.
 They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
@@ -96,36 +96,42 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops of direct convolution, those of few filters too, as of depthwise ones; of the others, 16 filters to 64."""
-    from rushlight.ops.kernels import abreast, abreast_loops, gathered, pool_loops, resize, winograd
-    from rushlight.ops.kernels.conv import plan
-    from rushlight.ops.kernels.direct import correlate, spread, weigh
+    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64; batch-innermost; of pools."""
+    from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
+    from rushlight.fast.conv.batch_innermost_loops import tiles
+    from rushlight.fast.conv.tiling import lanes
+    from rushlight.ops.kernels import pool_loops, resize
     for filters in (8, 6, 4, 2, 1):
-        x, w = np.ones((1, 1, 4, 4), np.float32), np.ones((filters, 1, 3, 3), np.float32)
-        p = plan((4, 4), w.shape, (1, 1), (1, 1), (1, 1), 1)
-        yield f"convolution of {filters} filters", lambda x=x, w=w, p=p: correlate(x, w, p)  # type: ignore[misc]
-    yield "convolution, derivatives", lambda: spread(x, w, p)
+        yield f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv")
     for filters in (4, 3, 2, 1):
-        g = np.ones((1, filters, 2, 2), np.float32)
-        q = plan((4, 4), (filters, 1, 3, 3), (1, 1), (0, 0), (1, 1), 1)
-        yield f"convolution, gradient of {filters} filters", lambda g=g, q=q: weigh(g, x, q)  # type: ignore[misc]
+        yield f"convolution, gradient of {filters} filters", convolution(
+            direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv_weight_grad")
     for many in (16, 32, 48, 64):
-        y, v = np.ones((1, many, 4, 4), np.float32), np.ones((many, many, 3, 3), np.float32)
-        q = plan((4, 4), v.shape, (1, 1), (1, 1), (1, 1), 1)
-        for way in (winograd, gathered):
-            yield f"{way.__name__.split('.')[-1]} convolution of {many} filters", lambda way=way, y=y, v=v, q=q: (  # type: ignore[misc]
-                way.correlate(y, v, q), way.weigh(y, y, q))
-    for height, width in abreast_loops.tiles():
-        y, v = np.ones((abreast.lanes(), 1, 1, width + 1), np.float32), np.ones((height, 1, 1, width), np.float32)
-        q = plan((1, width + 1), v.shape, (1, 1), (0, 0), (1, 1), 1)
-        g = np.ones((len(y), height, 1, 2), np.float32)
-        yield f"convolution of images abreast, {height} filters", lambda y=y, v=v, g=g, q=q: (  # type: ignore[misc]
-            abreast.correlate(y, v, q), abreast.weigh(g, y, q))
+        for name, way in (("winograd", winograd), ("indirect", indirect)):
+            yield f"{name} convolution of {many} filters", convolution(
+                way, (1, many, 4, 4), (many, many, 3, 3), "conv", "conv_weight_grad")
+    for height, width in tiles():
+        yield f"convolution with the batch innermost, {height} filters", convolution(
+            batch_innermost, (lanes(), 1, 1, width + 1), (height, 1, 1, width), "conv", "conv_weight_grad")
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build
     for flat in (True, False):
         yield "resizing, " + ("of rows" if flat else "of columns"), resize.loop_of(flat).build
+
+
+def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
+    """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw), padding 0 or 1."""
+    from rushlight.ops.kernels.conv import plan
+
+    def run() -> None:
+        for op in ops:
+            x, w = np.ones(x_shape, np.float32), np.ones(w_shape, np.float32)
+            padding = (0, 0) if 1 in w_shape[2:] else (1, 1)
+            p = plan(op, x.dtype, w.dtype, x_shape, w_shape, (1, 1), padding, (1, 1), 1)
+            g = np.ones((p.images, p.filters, *p.out), np.float32)
+            getattr(way, op)(p, *((x, w) if op == "conv" else (g, x)))
+    return run
 
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.fast import conv as faster
 from rushlight.ops.build import build, inner
-from rushlight.ops.kernels import conv as kernels
 from rushlight.ops.kernels import windows
+from rushlight.ops.kernels.conv import of_half
 from rushlight.ops.shape import others
 from rushlight.ops.worlds import ARRAYS, TENSORS
 from rushlight.tensor import Tensor
@@ -17,12 +18,12 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
     return convolution(x, weight, None, *settings)
 
 
-for name in ("conv", "conv_input_grad", "conv_weight_grad"):
-    ARRAYS[name] = getattr(kernels, name)
-ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=kernels.of_half)
+for name in ("conv", "conv_input_grad", "conv_weight_grad"):     # the kernels alone, without `faster`: ops.kernels.conv
+    ARRAYS[name] = getattr(faster, name)
+ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=of_half)
 TENSORS.update(conv=plain, of_half=lambda g, weight: g)         # of tensors, numbers leave bfloat16 as it is
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
-ARRAYS["conv_bias_grad"] = lambda g: (made if (made := kernels.conv_bias_grad(g)) is not None
+ARRAYS["conv_bias_grad"] = lambda g: (faster.conv_bias_grad(g) if faster.bias_loop_paid(g)
                                       else ARRAYS["sum"](g, others(g)))
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints

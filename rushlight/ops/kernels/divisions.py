@@ -114,7 +114,7 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     if paid.function is None:
         paid.pay(x.size)
         return None
-    from rushlight.ops.kernels.direct import in_parts
+    from rushlight.compile.parallel import parallel_for
     from rushlight.ops.kernels.memory import memory
     out, worst = memory.take(x.shape, FLOAT), []
     flat, others, made = x.reshape(-1), y.reshape(-1) if y.ndim else y, out.reshape(-1)
@@ -122,7 +122,7 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     def part(first: int, end: int, step: int) -> None:
         worst.append(paid.function(flat[first:end], others[first:end] if others.ndim else others, made[first:end]))
 
-    in_parts(part, x.size, MANY)
+    parallel_for(part, x.size, MANY)
     return out if all([n < SURE for n in worst]) else None
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.compile.paying import Loop
-from rushlight.ops.kernels.direct import in_parts, three
 from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.windows import Ints
+from rushlight.ops.kernels.windows import Ints, in_3d
 
 MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, indices):
     \"\"\"values[p, o] = the largest of a window of x[p], flat, and where it stands in the plane.\"\"\"
@@ -117,7 +116,7 @@ def scatter() -> Loop:
 def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
              out: Ints) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
-    how, n = (three(kernel, 1), three(stride, 1)), len(x)
+    how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
     loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
@@ -125,12 +124,13 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
         loop.pay(x.size)
         return None
     values, indices = memory.take((n, *out), np.dtype(np.float32)), memory.take((n, *out), np.dtype(np.int64))
-    sizes = [*map(np.array, (three(x.shape[1:], 1), *how, three(padding, 0), three(dilation, 1), three(out, 1)))]
+    sizes = [*map(np.array, (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)))]
 
     def part(first: int, end: int, step: int) -> None:
         loop.function(x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)])
 
-    in_parts(part, n, planes(x.shape[1:]))
+    from rushlight.compile.parallel import parallel_for
+    parallel_for(part, n, planes(x.shape[1:]))
     return values, indices
 
 
@@ -150,7 +150,8 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
         inside.append(loop.function(given, at, volume, made))
 
     if out.size:
-        in_parts(part, prod(g.shape[:2]), planes(size))
+        from rushlight.compile.parallel import parallel_for
+        parallel_for(part, prod(g.shape[:2]), planes(size))
     return out if all(inside) else None
 
 

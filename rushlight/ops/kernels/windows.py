@@ -67,6 +67,11 @@ def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilatio
     return tuple([window_count(*dims, ceil) for dims in zip(size, kernel, stride, padding, dilation)])
 
 
+def in_3d(numbers: Ints, fill: int) -> Ints:
+    """One number for each of three spatial dimensions; missing dimensions come first and get `fill`."""
+    return (fill,) * (3 - len(numbers)) + tuple(numbers)
+
+
 def valid_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[slice]:
     """Each window's elements that are not padding, in one dimension."""
     windows = []

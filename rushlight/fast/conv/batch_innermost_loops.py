@@ -1,5 +1,5 @@
-"""Compiled loops of convolution with images abreast (kernels/abreast.py), for float32: `height` filters times `width` places
-are added up at once, each sum a vector of images.
+"""Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for
+float32: a block is `height` filters times `width` places, each sum a vector of images.
 """
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from functools import cache
 
 from rushlight.compile.cache import calling
-from rushlight.ops.kernels.innermost import indented, lanes, sums, turning
+from rushlight.fast.conv.channels_last import indented, sums, turning
+from rushlight.fast.conv.tiling import lanes
 
-SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
+CONV = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
            strides, bias, out, xs, ys, first, end):
     \"\"\"out[n, o, place] = bias[o] + sum over c, k of xs[c, base + offsets[k], n] filters[c, picks[k], o], n from first on.
 
@@ -37,9 +38,9 @@ SLIDE = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, f
                         turn(ys, a * behind, beyond, images, {lanes}, out, at + a * beyond, wide)
 """
 
-WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, out, total, xs, gs, sums, some, first,
+WEIGHT_GRAD = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, out, total, xs, gs, sums, some, first,
            end):
-    \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; as `SLIDE`.
+    \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; as `CONV`.
 
     out: of a result, spatial; gs: room for the gradients of `some` images, xs: for these images, sums: for a block. rows: of
     a whole number of blocks of {width}.
@@ -62,12 +63,12 @@ WEIGH = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, out, t
 """
 
 LAY = """def kernel(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
-    \"\"\"Images abreast in their frame, from `to` on, with zeros around them. room: for them without.\"\"\"
+    \"\"\"Images in their frame, batch innermost, from `to` on, with zeros around. room: for them without.\"\"\"
     within, plane = size[0] * size[1] * size[2], apart(extent[0] * extent[1] * extent[2])
     if plain:
-        abreast(x, start, images, channels, channel, count, within, xs, to, plane)
+        batch_last(x, start, images, channels, channel, count, within, xs, to, plane)
     else:
-        abreast(x, start, images, channels, channel, count, within, room, 0, within * {lanes})
+        batch_last(x, start, images, channels, channel, count, within, room, 0, within * {lanes})
         begin = max(0, -low[2])
         many = max(0, min(extent[2], size[2] - low[2]) - begin)
         for c in range(count):
@@ -90,7 +91,7 @@ def blank(out, at, many):
 
 
 @cached
-def abreast(x, start, images, channels, channel, count, within, out, to, plane):
+def batch_last(x, start, images, channels, channel, count, within, out, to, plane):
     \"\"\"out[to + c plane + i, n] = x[start + n, channel + c, i]; zeros where images do not fill the lanes.\"\"\"
     if images < {lanes}:
         blank(out, to, count * plane // {lanes})
@@ -113,7 +114,7 @@ def apart(n):
 """
 
 
-def slid(height: int, width: int) -> list[str]:
+def conv_block(height: int, width: int) -> list[str]:
     """The sums of `height` channels for `width` places, from `row` on."""
     pairs = sums(width, height)
     return [*[f"a{k}, y{k} = get(bases, row + {k}), get(places, row + {k})" for k in range(width)],
@@ -130,7 +131,7 @@ def slid(height: int, width: int) -> list[str]:
             *[f"store(ys, {a} * behind + y{k}, s{a}_{k})" for a, k in pairs]]
 
 
-def weighed(height: int, width: int) -> list[str]:
+def weight_block(height: int, width: int) -> list[str]:
     """The sums over places of `height` channels for `width` numbers of a filter, from `row` on."""
     pairs = sums(width, height)
     return [*[f"a{k} = get(rows, row + {k})" for k in range(width)],
@@ -154,12 +155,12 @@ def tiles() -> tuple[tuple[int, int], ...]:
     return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
 
 
-def slid_tile(made: int) -> tuple[int, int]:
+def conv_tile(made: int) -> tuple[int, int]:
     """For so many channels of a result: the block that leaves the fewest rows without a channel."""
     return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0])
 
 
-def weighed_tile(made: int, rows: int) -> tuple[int, int]:
+def weight_tile(made: int, rows: int) -> tuple[int, int]:
     return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1])
 
 
@@ -169,12 +170,12 @@ def lay() -> Callable:
 
 
 @cache
-def slide(height: int, width: int) -> Callable:
-    text = (SLIDE + APART).format(height=height, width=width, lanes=lanes(), block=indented(slid(height, width), 24))
+def conv(height: int, width: int) -> Callable:
+    text = (CONV + APART).format(height=height, width=width, lanes=lanes(), block=indented(conv_block(height, width), 24))
     return calling(text, lay=lay(), turn=turning())
 
 
 @cache
-def weigh(height: int, width: int) -> Callable:
-    text = (WEIGH + APART).format(height=height, width=width, lanes=lanes(), block=indented(weighed(height, width), 20))
-    return calling(text, lay=lay())
+def weight_grad(height: int, width: int) -> Callable:
+    block = indented(weight_block(height, width), 20)
+    return calling((WEIGHT_GRAD + APART).format(height=height, width=width, lanes=lanes(), block=block), lay=lay())

@@ -1,6 +1,8 @@
-"""Compiled loops of Winograd's convolution (kernels/winograd.py), for float32: channels lie innermost, in vector registers.
+"""Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register
+holds channels.
 
-Tiles are the rows of sixteen products of matrices, whose blocks are made in registers (kernels/innermost.py).
+Tiles are the rows of sixteen products of matrices, whose blocks are made in registers
+(channels_last.py).
 """
 from __future__ import annotations
 
@@ -8,9 +10,18 @@ from collections.abc import Callable
 from functools import cache
 
 from rushlight.compile.cache import calling, compiled
-from rushlight.ops.kernels.innermost import blocks, indented, lanes, step, sums, turning, usual
+from rushlight.fast.conv.channels_last import (
+    block_added,
+    block_stored,
+    block_sums,
+    blocks,
+    indented,
+    turning,
+    usual,
+)
+from rushlight.fast.conv.tiling import lanes
 
-CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
+CONV = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
            block, first, end):
     \"\"\"out[n, o, p] = bias[o] + sum over c, k of x[n, c, p + k - padding] w[o, c, k], for n from first to end; whether it
     is finite, and no number so much larger than the others that its rounding would be seen beside it.
@@ -42,9 +53,9 @@ CORRELATE = """def kernel(x, last, given, within, sources, filters, bias, made, 
     return finite == f32(0)
 """
 
-WEIGH = """def kernel(x, last, given, within, sources, g, turned, made, beyond, targets, total, xs, vs, gs, es, some, block,
-           first, end):
-    \"\"\"total[q, o, c] += sum over tiles of their gradients, spread out to 16, times what they read; as `CORRELATE`.
+WEIGHT_GRAD = """def kernel(x, last, given, within, sources, g, turned, made, beyond, targets, total, xs, vs, gs, es, some,
+           block, first, end):
+    \"\"\"total[q, o, c] += sum over tiles of their gradients, spread out to 16, times what they read; as `CONV`.
 
     total: flat, (16, rows, deep), rows: `made` and what is left of the last {height}. Rooms: vs, es (16, block tiles, deep
     and broad).
@@ -135,8 +146,8 @@ TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
 {lines}
 """
 
-CHANNELS = 64        # are added up one after the other, then to what was added up before, so as to be as exact as torch
-LIMIT = 256          # how many times the mean the largest number may be: its rounding is seen in the tile it stands in
+CHANNELS = 64        # summed in registers, then added to the sum so far: as exact as torch
+MAX_OVER_MEAN = 256  # absolute value over the mean: the rounding of a larger one is seen in its tile
 
 
 def lines_of(kind: str) -> list[str]:
@@ -167,7 +178,7 @@ def lines_of(kind: str) -> list[str]:
 
 @cache
 def laying() -> Callable:
-    return calling(LAY.format(limit=LIMIT), turn=turning())
+    return calling(LAY.format(limit=MAX_OVER_MEAN), turn=turning())
 
 
 @cache
@@ -181,52 +192,45 @@ def through(kind: str) -> Callable:
 
 def forward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: vs times filters."""
-    pairs = sums(width, height)
-    at = {(a, k): f"ms, m + {a} * broad + {k * lanes()}" for a, k in pairs}
+    at = lambda a, k: f"ms, m + {a} * broad + {k * lanes()}"
+    sums = block_sums(width, height, f"for c in range(begin, min(begin + {CHANNELS}, given)):", "filters",
+                      lambda a: f"vs, a{a} + c", after=(f"b += {width * lanes()}",))
     return [f"for row in range(0, count, {height}):",
             "    m = q * ma + row * broad + o",
             f"    for begin in range(0, given, {CHANNELS}):",
             f"        b = (q * broad + o) * given + begin * {width * lanes()}",
             *[f"        a{a} = q * va + (row + {a}) * deep" for a in range(height)],
-            *[f"        s{a}_{k} = none()" for a, k in pairs],
-            f"        for c in range(begin, min(begin + {CHANNELS}, given)):",
-            *["            " + line for line in step(width, height, "filters", lambda a: f"vs, a{a} + c")],
-            f"            b += {width * lanes()}",
-            "        if begin > 0:",
-            *[f"            s{a}_{k} = add(s{a}_{k}, load({at[a, k]}))" for a, k in pairs],
-            *[f"        store({at[a, k]}, s{a}_{k})" for a, k in pairs]]
+            *["        " + line for line in sums],
+            "        if begin > 0:", *["            " + line for line in block_added(width, height, at)],
+            *["        " + line for line in block_stored(width, height, at)]]
 
 
 def backward(width: int, height: int) -> list[str]:
-    """A block of columns, from o on: es, turned, times vs."""
-    pairs = sums(width, height)
-    at = {(a, k): f"total, m + {a} * deep + {k * lanes()}" for a, k in pairs}
+    """A block of columns, from o on: es, transposed, times vs."""
+    at = lambda a, k: f"total, m + {a} * deep + {k * lanes()}"
+    sums = block_sums(width, height, "for t in range(count):", "vs", lambda a: f"es, e + {a}",
+                      after=("b += deep", "e += broad"))
     return [f"for row in range(0, made, {height}):",
             "    m = (q * rows + row) * deep + o",
             "    e = q * ea + row",
             "    b = q * va + o",
-            *[f"    s{a}_{k} = none()" for a, k in pairs],
-            "    for t in range(count):",
-            *["        " + line for line in step(width, height, "vs", lambda a: f"es, e + {a}")],
-            "        b += deep",
-            "        e += broad",
-            *[f"    store({at[a, k]}, add(s{a}_{k}, load({at[a, k]})))" for a, k in pairs]]
+            *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))]]
 
 
 @cache
-def correlate(vectors: int) -> Callable:
-    """`CORRELATE` for so many vectors of filters (`kind`)."""
-    return calling(CORRELATE.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)), laid=laying(),
+def conv(vectors: int) -> Callable:
+    """The loop `CONV` for so many vectors of filters (`kind`)."""
+    return calling(CONV.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)), laid=laying(),
                    expand=through("expand"), contract=through("contract"), turn=turning())
 
 
 @cache
-def weigh(vectors: int) -> Callable:
-    """`WEIGH` for so many vectors of channels (`kind`)."""
+def weight_grad(vectors: int) -> Callable:
+    """The loop `WEIGHT_GRAD` for so many vectors of channels (`kind`)."""
     height = usual()[1]
     products = blocks(backward, "deep", vectors, 16, height)
-    return calling(WEIGH.format(lanes=lanes(), height=height, products=products), laid=laying(), expand=through("expand"),
-                   stretch=through("stretch"))
+    return calling(WEIGHT_GRAD.format(lanes=lanes(), height=height, products=products), laid=laying(),
+                   expand=through("expand"), stretch=through("stretch"))
 
 
 @cache

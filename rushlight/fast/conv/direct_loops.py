@@ -1,8 +1,9 @@
-"""Compiled loops of direct convolution (kernels/direct.py), for float32: images laid out with their padding, sums of
-products kept in vector registers, and results put where they belong.
+"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with
+their padding, sums of products kept in vector registers, and results put where they belong.
 
-Their text is written for the number of registers: `height` filters times `width` vectors of positions are added up at
-once, with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
+Their text is written for the number of registers: `height` filters times `width` vectors of
+positions are added up at once, with one load for each vector and one for each filter of a tap: 24
+fused multiply-adds for 11 loads on AVX-512.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from functools import cache
 
 from rushlight.compile.cache import compiled
 from rushlight.compile.vectors import machine
-from rushlight.ops.kernels.innermost import indented
+from rushlight.fast.conv.channels_last import indented
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
     \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] where there is such a place; the rest is left as it is.
@@ -48,7 +49,7 @@ FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images
                         to += extent[2]
 """
 
-SLIDE = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, first, images, extent, count, starts, steps,
+CONV = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, first, images, extent, count, starts, steps,
            lines):
     \"\"\"out[first + n, o, starts + steps p] = bias[o] + sum over t of filters[., t, o] x[place of (n, p) + offsets[t]].
 
@@ -134,7 +135,7 @@ PACK = """def kernel(w, shape, strides, kernel, out, height):
                     to += height
 """
 
-WEIGH = """def kernel(g, x, room, across, offsets, out, images, size, used):
+WEIGHT_GRAD = """def kernel(g, x, room, across, offsets, out, images, size, used):
     \"\"\"out[o, t] += sum over q of g[o, q] x[q + offsets[t]], for each group of filters; q: the first `used` places of
     images that lie `size` apart.
 
@@ -163,8 +164,8 @@ WEIGH = """def kernel(g, x, room, across, offsets, out, images, size, used):
 {totals}
 """
 
-TAPS = 128           # are added up one after the other, then to what was added up before: 2e-7 off however many there are
-CHUNK = 1152         # places that are added up at once: their gradients and one channel stay in the L1 cache
+TAPS = 128           # summed in registers, then added to the sum so far: 2e-7 off, however many taps
+CHUNK = 1152         # places summed at once for a weight: gradients and a channel stay in the L1 cache
 
 
 def block(height: int, width: int, lanes: int) -> list[str]:
@@ -188,14 +189,16 @@ def block(height: int, width: int, lanes: int) -> list[str]:
 
 
 def widths(height: int) -> int:
-    """How many vectors of places are added up at once: all registers but those for the places and a filter."""
+    """How many vectors of places are added up at once: all registers but those for the places and a
+    filter.
+    """
     registers = machine()[1]
     return min(8, (registers - 1) // (height + 1))
 
 
 @cache
-def slide(height: int) -> Callable:
-    """The loop `SLIDE` for filters in tiles of `height`; what is left over has fewer vectors."""
+def conv(height: int) -> Callable:
+    """The loop `CONV` for filters in tiles of `height`; what is left over has fewer vectors."""
     lanes, width = machine()[0], widths(height)
     blocks: list[str] = []
     for k in range(width, 0, -1):
@@ -204,18 +207,20 @@ def slide(height: int) -> Callable:
         if k > 3:                                 # 4 or more vectors: what is left over goes one by one
             blocks += ["else:", *["    " + line for line in block(height, 1, lanes)]]
             break
-    return compiled(SLIDE.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
+    return compiled(CONV.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
 
 
-def weighed_height(filters: int) -> int:
-    """How many filters are weighed at once: of few, no more than there are, and the fewer, the more vectors are read."""
+def weight_height(filters: int) -> int:
+    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads
+    more vectors each.
+    """
     cost = {4: 1.0, 3: 1.0, 2: 1.13, 1: 2.1} if machine()[1] == 32 else {2: 1.0, 1: 1.5}
     return min(cost, key=lambda h: -(-filters // h) * h * cost[h])
 
 
 @cache
-def weigh(height: int) -> Callable:
-    """The loop `WEIGH` for filters in tiles of `height`."""
+def weight_grad(height: int) -> Callable:
+    """The loop `WEIGHT_GRAD` for filters in tiles of `height`."""
     lanes, registers = machine()
     width = min(9, (registers - 1) // (height + 1))
     pairs = [(a, k) for a in range(height) for k in range(width)]
@@ -229,7 +234,7 @@ def weigh(height: int) -> Callable:
         "totals": [line for a, k in pairs for line in (
             f"if o + {a} < many and t + {k} < taps:", f"    out[group, o + {a}, t + {k}] += along(s{a}_{k})")]}
     depth = {"rows": 20, "columns": 24, "sums": 24, "products": 32, "totals": 24}
-    return compiled(WEIGH.format(height=height, width=width, lanes=lanes, chunk=CHUNK,
+    return compiled(WEIGHT_GRAD.format(height=height, width=width, lanes=lanes, chunk=CHUNK,
                                  **{name: indented(lines, depth[name]) for name, lines in parts.items()}))
 
 

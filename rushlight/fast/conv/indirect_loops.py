@@ -1,5 +1,5 @@
-"""Compiled loops of convolution as a product of matrices whose rows are gathered (kernels/gathered.py), for float32: results
-lie in vector registers channel by channel, `height` places of the image times `width` vectors at once.
+"""Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register
+holds channels of a result, and a block is `height` places of the image times `width` vectors.
 """
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from functools import cache
 
 from rushlight.compile.cache import calling
-from rushlight.ops.kernels.innermost import blocks, lanes, step, sums, turning, usual
+from rushlight.fast.conv.channels_last import block_added, block_stored, block_sums, blocks, turning, usual
+from rushlight.fast.conv.tiling import lanes
 
-CORRELATE = """def kernel(x, last, given, size, low, extent, cuts, bases, places, ends, offsets, picks, filters, bias, made,
+CONV = """def kernel(x, last, given, size, low, extent, cuts, bases, places, ends, offsets, picks, filters, bias, made,
            beyond, out, xs, ys, some, first, end):
     \"\"\"out[n, o, place] = bias[o] + sum over k of xs[n, base + offsets[k]] filters[picks[k] + o], for n from first to end.
 
@@ -35,9 +36,9 @@ CORRELATE = """def kernel(x, last, given, size, low, extent, cuts, bases, places
                 turn(ys, (n - start) * beyond * broad, beyond, made, broad, out, n * made * beyond, beyond)
 """
 
-WEIGH = """def kernel(x, last, given, size, low, extent, bases, offsets, g, turned, made, beyond, total, xs, gs, some, first,
-           end):
-    \"\"\"total[k, o] += sum over places of xs[n, base + offsets[k]] g[n, o, place]; as `CORRELATE`.
+WEIGHT_GRAD = """def kernel(x, last, given, size, low, extent, bases, offsets, g, turned, made, beyond, total, xs, gs, some,
+           first, end):
+    \"\"\"total[k, o] += sum over places of xs[n, base + offsets[k]] g[n, o, place]; as `CONV`.
 
     total: flat, (offsets, broad); gs: room for (some, beyond, broad). offsets: of a whole number of blocks of {height}.
     \"\"\"
@@ -75,39 +76,33 @@ FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
                     turn(x, at + near, given, many, within, xs, far, given)
 """
 
-CHUNK = 64           # products are added up one after the other, then to what was added up before
+CHUNK = 64           # products summed in registers, then added to the sum so far: bounds rounding
 
 
 def forward(width: int, height: int) -> list[str]:
     """A block of channels, from o on."""
-    pairs = sums(width, height)
-    at = {(a, k): f"ys, y{a} + o + {k * lanes()}" for a, k in pairs}
+    at = lambda a, k: f"ys, y{a} + o + {k * lanes()}"
+    sums = block_sums(width, height, f"for k in range(begin, min(begin + {CHUNK}, ends[t + 1])):", "filters",
+                      lambda a: f"xs, a{a} + near", ("b, near = get(picks, k) + o, get(offsets, k)",))
     return [f"for begin in range(ends[t], max(ends[t + 1], ends[t] + 1), {CHUNK}):",
             f"    for row in range(cuts[t] * some, cuts[t] * some + count, {height}):",
             *[f"        a{a}, y{a} = get(bases, row + {a}), get(places, row + {a})" for a in range(height)],
-            *[f"        s{a}_{k} = none()" for a, k in pairs],
-            f"        for k in range(begin, min(begin + {CHUNK}, ends[t + 1])):",
-            "            b, near = get(picks, k) + o, get(offsets, k)",
-            *["            " + line for line in step(width, height, "filters", lambda a: f"xs, a{a} + near")],
-            "        if begin > ends[t]:",
-            *[f"            s{a}_{k} = add(s{a}_{k}, load({at[a, k]}))" for a, k in pairs],
+            *["        " + line for line in sums],
+            "        if begin > ends[t]:", *["            " + line for line in block_added(width, height, at)],
             "        else:",
-            *[f"            s{a}_{k} = add(s{a}_{k}, load(bias, o + {k * lanes()}))" for a, k in pairs],
-            *[f"        store({at[a, k]}, s{a}_{k})" for a, k in pairs]]
+            *["            " + line for line in block_added(width, height, lambda a, k: f"bias, o + {k * lanes()}")],
+            *["        " + line for line in block_stored(width, height, at)]]
 
 
 def backward(width: int, height: int) -> list[str]:
     """A block of channels, from o on."""
-    pairs = sums(width, height)
-    at = {(a, k): f"total, m + {a} * broad + {k * lanes()}" for a, k in pairs}
+    at = lambda a, k: f"total, m + {a} * broad + {k * lanes()}"
+    sums = block_sums(width, height, "for p in range(begin, stop):", "gs", lambda a: f"xs, a{a} + near",
+                      ("near, b = get(bases, p), p * broad + o",))
     return [f"for row in range(0, offsets.shape[0], {height}):",
             "    m = row * broad + o",
             *[f"    a{a} = get(offsets, row + {a})" for a in range(height)],
-            *[f"    s{a}_{k} = none()" for a, k in pairs],
-            "    for p in range(begin, stop):",
-            "        near, b = get(bases, p), p * broad + o",
-            *["        " + line for line in step(width, height, "gs", lambda a: f"xs, a{a} + near")],
-            *[f"    store({at[a, k]}, add(s{a}_{k}, load({at[a, k]})))" for a, k in pairs]]
+            *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))]]
 
 
 @cache
@@ -116,14 +111,14 @@ def framing() -> Callable:
 
 
 @cache
-def correlate(vectors: int) -> Callable:
-    """`CORRELATE` for so many vectors of results (`kind`)."""
-    return calling(CORRELATE.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
+def conv(vectors: int) -> Callable:
+    """The loop `CONV` for results of so many vectors of channels (`kind`)."""
+    return calling(CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
 
 
 @cache
-def weigh(vectors: int) -> Callable:
-    """`WEIGH` for so many vectors of gradients (`kind`)."""
+def weight_grad(vectors: int) -> Callable:
+    """The loop `WEIGHT_GRAD` for gradients of so many vectors of channels (`kind`)."""
     height = usual()[1]
-    text = WEIGH.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
+    text = WEIGHT_GRAD.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
     return calling(text, frame=framing(), turn=turning())

@@ -1,16 +1,18 @@
-"""Gathered convolution of float32 against columns in float64: strides, paddings, dilations, both gradients, layouts."""
+"""Indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both
+gradients, layouts.
+"""
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from conv_problem import check, innermost, near, on_three_cores, problem, windows
+from conv_problem import check, innermost, input_grad, near, on_three_cores, problem, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.ops.kernels import conv as columns
-from rushlight.ops.kernels import gathered
+from rushlight.fast import conv
+from rushlight.fast.conv import indirect
 
 
 @st.composite
@@ -22,15 +24,10 @@ def problems(draw):
     return s
 
 
-def agrees(s):
-    """With columns; images whose channels fill no vector have no gradient by this way."""
-    assert check(gathered, s) == gathered.suits(s.plan, s.plan.channels)
-
-
 @settings(max_examples=80, deadline=None)
 @given(problems())
-def test_gathered_is_columns(s):
-    agrees(s)
+def test_indirect_is_im2col(s):
+    check(indirect, s)
 
 
 @pytest.mark.parametrize("shape", [
@@ -42,33 +39,36 @@ def test_gathered_is_columns(s):
     (2, 16, 16, 1, (6, 9, 10), (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1)),
 ])
 def test_shapes_of_nets(shape):
-    agrees(problem(0, *shape))
+    check(indirect, problem(0, *shape))
 
 
 def test_parts_on_several_cores(monkeypatch):
     s = problem(1, 700, 16, 30, 1, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1))
-    assert on_three_cores(gathered, s, monkeypatch) == gathered.suits(s.plan, 16)
+    on_three_cores(indirect, s, monkeypatch)
 
 
 def test_results_lie_as_the_images():
     s = problem(2, 4, 16, 16, 1, (8, 8), (3, 3), (2, 2), (1, 1), (1, 1))
     last = lambda a: a.transpose(0, 2, 3, 1).flags.c_contiguous
-    assert last(gathered.correlate(innermost(s.x), s.w, s.plan))
-    assert last(gathered.spread(innermost(s.g), s.w, s.plan))
-    assert gathered.correlate(s.x, s.w, s.plan).flags.c_contiguous
+    assert last(indirect.conv(s.forward, innermost(s.x), s.w))
+    s.g = innermost(s.g)
+    assert last(input_grad(indirect, s))
+    assert indirect.conv(s.forward, s.x, s.w).flags.c_contiguous
 
 
-def test_which_are_gathered():
+def test_which_go_by_it():
     of = lambda channels, filters, groups=1: problem(
-        0, 1, channels, filters, groups, (8, 8), (3, 3), (2, 2), (1, 1), (1, 1)).plan
-    assert gathered.suits(of(3, 64), 64)
-    assert not gathered.suits(of(3, 64), 3)
-    assert not gathered.suits(of(3, 17), 17)                     # half of the second vector would be empty
-    assert not gathered.suits(of(16, 16, 2), 16)
+        0, 1, channels, filters, groups, (8, 8), (3, 3), (2, 2), (1, 1), (1, 1))
+    assert indirect.suits(of(3, 64).forward)
+    assert indirect.suits(of(3, 64).weights)
+    assert not indirect.suits(of(3, 64).back)
+    assert not indirect.suits(of(3, 17).forward)                     # half of the second vector would be empty
+    assert not indirect.suits(of(16, 16, 2).forward)
 
 
 def test_gradient_of_a_bias():
     g = np.random.default_rng(0).standard_normal((64, 6, 24, 24), np.float32)
-    near(columns.conv_bias_grad(g), g.sum((0, 2, 3), np.float64))
-    assert columns.conv_bias_grad(g[:, :, :2]) is None
-    assert columns.conv_bias_grad(g.astype(np.float64)) is None
+    near(conv.conv_bias_grad(g), g.sum((0, 2, 3), np.float64))
+    assert conv.bias_loop_paid(g)
+    assert not conv.bias_loop_paid(g[:, :, :2])
+    assert not conv.bias_loop_paid(g.astype(np.float64))

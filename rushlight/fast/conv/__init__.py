@@ -1,0 +1,159 @@
+"""Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways
+that suits the plan.
+
+A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its
+operands. Ways that are `compiled` have loops for float32; these are used once the JIT budget is
+spent, which `loops_paid` alone charges. thresholds.py has the numbers by which ways suit. To begin
+reading: index_table.py, one_by_one.py.
+
+    index_table         few numbers in the columns: a table of indices takes them out
+    one_by_one          one tap, stride 1: each image is a product of matrices
+    winograd            3 x 3, stride 1, 16 channels and more: fewer products      compiled
+    whole_batch_im2col  few places, large filters: one product for all images
+    batch_innermost     many images of few channels, groups: vectors of images     compiled
+    indirect            results of 16 channels and more: vectors of channels       compiled
+    direct              the rest: vectors of places                                compiled
+    im2col              the reference (kernels/conv.py), which suits all
+
+benchmarks/convolution.py measures them beside im2col and torch.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.fast.conv import batch_innermost, direct, index_table, indirect, one_by_one, whole_batch_im2col, winograd
+from rushlight.fast.conv.thresholds import BIAS_GRAD_MIN_FLOATS, IM2COL_PRODUCTS_PER_SECOND, MIN_PRODUCTS
+from rushlight.fast.conv.tiling import Inexact
+from rushlight.ops.kernels import conv as reference
+from rushlight.ops.kernels.conv import Plan, columns_of
+from rushlight.ops.kernels.windows import Ints
+from rushlight.optional import has_numba, much
+
+
+class Way(NamedTuple):
+    suits: Callable[[Plan], bool]
+    compute: Callable[..., ndarray]
+    compiled: bool = False
+
+
+class Ways:
+    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by
+    the first way that suits the plan and is exact for the operands.
+    """
+
+    def __init__(self, *ways: Way):
+        self.ways = ways
+        self.suiting = lru_cache(maxsize=256)(self.find)
+
+    def __call__(self, p: Plan, *operands: ndarray) -> ndarray:
+        ways, products = self.suiting(p)
+        loops = products > 0 and loops_paid(products)
+        for way in ways:
+            if loops or not way.compiled:
+                try:
+                    return way.compute(p, *operands)
+                except Inexact:
+                    continue
+        raise AssertionError("im2col suits all plans and is exact")
+
+    def find(self, p: Plan) -> tuple[list[Way], int]:
+        """The ways that suit the plan, and the products that loops are charged for: 0 where loops
+        do not suit.
+        """
+        products = products_for_loops(p)
+        return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
+
+
+def products_for_loops(p: Plan) -> int:
+    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as
+    compiled loops.
+    """
+    products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
+    suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3
+    # `plain` columns are the input: BLAS has the whole convolution in one product
+    if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:
+        return 0
+    return products
+
+
+def loops_paid(products: int) -> bool:
+    """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes
+    for them.
+    """
+    return much.paid(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
+
+
+def always(p: Plan) -> bool:
+    return True
+
+
+CONV = Ways(
+    Way(index_table.suits, index_table.conv),
+    Way(one_by_one.suits, one_by_one.conv),
+    Way(winograd.suits, winograd.conv, compiled=True),
+    Way(whole_batch_im2col.suits, whole_batch_im2col.conv),
+    Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
+    Way(indirect.suits, indirect.conv, compiled=True),
+    Way(direct.suits, direct.conv, compiled=True),
+    Way(always, reference.conv_im2col))
+# compiled ways have one function for both: the plan says that g is read and the input made
+CONV_INPUT_GRAD = Ways(
+    Way(index_table.suits, index_table.conv_input_grad),
+    Way(one_by_one.suits, one_by_one.conv_input_grad),
+    Way(winograd.suits, winograd.conv, compiled=True),
+    Way(whole_batch_im2col.suits, whole_batch_im2col.conv_input_grad),
+    Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
+    Way(indirect.suits, indirect.conv, compiled=True),
+    Way(direct.suits, direct.conv, compiled=True),
+    Way(always, reference.conv_input_grad_im2col))
+CONV_WEIGHT_GRAD = Ways(
+    Way(index_table.suits, index_table.conv_weight_grad),
+    Way(one_by_one.suits, one_by_one.conv_weight_grad),
+    Way(winograd.suits, winograd.conv_weight_grad, compiled=True),
+    Way(whole_batch_im2col.suits, whole_batch_im2col.conv_weight_grad),
+    Way(batch_innermost.suits, batch_innermost.conv_weight_grad, compiled=True),
+    Way(indirect.suits, indirect.conv_weight_grad, compiled=True),
+    Way(direct.suits, direct.conv_weight_grad, compiled=True),
+    Way(always, reference.conv_weight_grad_im2col))
+
+
+def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+         bias: ndarray | None = None) -> ndarray:
+    """As `kernels.conv.conv`."""
+    return reference.conv(x, w, stride, padding, dilation, groups, bias, CONV)
+
+
+def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                    groups: int) -> ndarray:
+    """As `kernels.conv.conv_input_grad`."""
+    return reference.conv_input_grad(g, w, size, stride, padding, dilation, groups, CONV_INPUT_GRAD)
+
+
+def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
+                     groups: int) -> ndarray:
+    """As `kernels.conv.conv_weight_grad`."""
+    return reference.conv_weight_grad(g, x, kernel, stride, padding, dilation, groups, CONV_WEIGHT_GRAD)
+
+
+def bias_loop_paid(g: ndarray) -> bool:
+    """Whether the compiled loop sums the gradient g (N, O, *out); charges the JIT budget the time
+    that NumPy takes.
+    """
+    suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
+    return suits and much.enough(5, g.size) and has_numba()
+
+
+def conv_bias_grad(g: ndarray) -> ndarray:
+    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
+    passes.
+    """
+    from rushlight.ops.kernels.channels import batch_norm_bias
+    out = np.empty(g.shape[1], g.dtype)
+    batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
+    return out

@@ -1,0 +1,58 @@
+"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops
+where these are the faster (kernels/matmul.py), and the bias is added while the image is in the
+cache.
+"""
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.fast.conv import whole_batch_im2col
+from rushlight.fast.conv.thresholds import ONE_BY_ONE_MIN_PRODUCTS
+from rushlight.ops.kernels.conv import Plan, columns_of
+from rushlight.ops.kernels.matmul import into
+from rushlight.ops.kernels.memory import memory
+
+
+def planes(x: ndarray) -> ndarray:
+    """(N, C, *size) -> (N, C, L)."""
+    return x.reshape(*x.shape[:2], -1)
+
+
+def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -> ndarray:
+    """w (M, C) times each image (C, L), plus bias (M, 1): (N, M, *out)."""
+    x, made = planes(x), memory.take((len(x), len(w), *p.out), x.dtype)
+    for image, out in zip(x, planes(made)):
+        into(w, image, out)
+        if bias is not None:
+            out += bias
+    return made
+
+
+def suits(p: Plan) -> bool:
+    """Whether it is such a convolution, of one group, and an image is enough for a product of its
+    own.
+    """
+    return (p.dtype == np.float32 and p.groups == p.taps == 1 and columns_of(p).plain
+            and p.filters * p.channels * prod(p.out) >= ONE_BY_ONE_MIN_PRODUCTS and not whole_batch_im2col.suits(p))
+
+
+def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
+    """(N, O, *out)."""
+    return product_each(p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1))
+
+
+def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
+    """(N, C, *size)."""
+    return product_each(p, w.reshape(p.filters, -1).T, g)
+
+
+def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
+    """(O, C, *kernel)."""
+    total, part = np.zeros((2, p.filters, p.channels), x.dtype)
+    for gradient, image in zip(planes(g), planes(x)):
+        into(gradient, image.T, part)
+        total += part
+    return total.reshape(p.filters, p.channels, *p.kernel)

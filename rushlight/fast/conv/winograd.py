@@ -1,0 +1,198 @@
+"""Convolution with kernels of 3 x 3 by Winograd's F(2 x 2, 3 x 3), for float32.
+
+Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of
+36,
+
+    y = A^T [(G w G^T) * (B^T d B)] A,
+
+A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels
+are added up before the last step, so that the work is 16 products of matrices. The weight's
+gradient is the same bilinear form, transposed: G^T [(A g A^T) * (B^T d B)] G, added up over tiles.
+It is as exact as sums of nine products are (2e-7 off, torch 2e-7) unless numbers that stand beside
+each other differ much in size: a number far above the mean of its images, and what is not finite,
+are Inexact.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
+from rushlight.fast.conv.thresholds import (
+    WINOGRAD_LARGE_FILTERS,
+    WINOGRAD_MIN_CHANNELS,
+    WINOGRAD_MIN_TILES,
+    WINOGRAD_MIN_TILES_LARGE,
+    WINOGRAD_SUM_TILES,
+    WINOGRAD_TILE_FLOATS,
+    WINOGRAD_TILES,
+)
+from rushlight.fast.conv.tiling import (
+    FLOAT,
+    Inexact,
+    for_images,
+    lanes,
+    padded_bias,
+    sum_over_images,
+    whole_vectors,
+    workspaces,
+)
+from rushlight.ops.kernels.conv import Plan
+from rushlight.ops.kernels.matmul import alone
+from rushlight.ops.kernels.windows import Ints
+
+HALF = np.array([.5], FLOAT)
+GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], FLOAT)
+
+
+def tiles_of(size: Ints) -> int:
+    """Tiles of 2 x 2 in an image of this size."""
+    return prod([-(-n // 2) for n in size])
+
+
+@lru_cache(maxsize=64)
+def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
+    """For each tile of so many images, where in the workspace its 4 x 4 numbers begin."""
+    return tile_table(size, tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]), images,
+                      width)
+
+
+@lru_cache(maxsize=64)
+def tile_results(out: Ints, images: int, width: int) -> ndarray:
+    """For each tile where its 2 x 2 results begin."""
+    return tile_table(out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width)
+
+
+def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
+    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size.
+    Places beside an image get the offset of the last place in the workspace, which is zero.
+    """
+    (high, broad), (rows, columns) = size, at
+    rows, columns = rows[:, None, :, None], columns[None, :, None, :]
+    inside = (rows >= 0) & (rows < high) & (columns >= 0) & (columns < broad)
+    one = rows * broad + columns
+    shifted = one + np.arange(images).reshape(-1, 1, 1, 1, 1) * (high * broad)
+    return np.where(inside, shifted, images * high * broad).reshape(-1) * width
+
+
+class Job(NamedTuple):
+    """What a call knows by its plan alone."""
+
+    images: int          # that are laid out at a time
+    block: int           # tiles that are multiplied at a time
+    tiles: int           # of an image
+    deep: int            # channels read, and channels made, in whole vectors
+    broad: int
+    sources: ndarray     # see `tile_sources`
+    results: ndarray     # see `tile_results`
+    xs: int              # floats of the workspaces: images read and made, and their transformed tiles
+    ys: int
+    vs: int
+    ms: int
+
+
+@lru_cache(maxsize=256)
+def job_of(p: Plan) -> Job:
+    (read, size), (made, out) = p.read, p.made
+    deep, broad, tiles = whole_vectors(read), whole_vectors(made), tiles_of(out)
+    most = max(12, min(WINOGRAD_TILES, WINOGRAD_TILE_FLOATS // (16 * (deep + broad))))
+    images = max(1, most // tiles)
+    block = -(-images * tiles // -(-images * tiles // most))
+    padding = tuple([2 - n for n in p.padding]) if p.back else p.padding
+    return Job(images, block, tiles, deep, broad, tile_sources(size, out, padding, images, deep),
+               tile_results(out, images, broad), (images * prod(size) + 1) * deep, (images * prod(out) + 1) * broad,
+               transformed_floats(block, deep), transformed_floats(block, broad))
+
+
+def transformed_floats(tiles: int, width: int) -> int:
+    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share
+    lines of the cache.
+    """
+    return 16 * ((tiles + 16) * width + lanes())
+
+
+def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
+    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned
+    around.
+    """
+    from rushlight.fast.conv import winograd_loops as loops
+    read, _ = p.read
+    out = workspaces.take("filters", 16 * read * j.broad)
+    loops.transform()(packed_filters(w, p), HALF, *((8, -1) if p.back else (0, 1)), read, j.broad, out)
+    return out
+
+
+def clear(space: ndarray, width: int, channels: int) -> None:
+    """Zeros at the last place, and in the lanes without a channel."""
+    space[-width:] = 0
+    if channels < width:
+        space[:-width] = 0
+
+
+def suits(p: Plan) -> bool:
+    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the
+    products.
+    """
+    if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
+        return False
+    pairs, tiles = p.channels * p.filters, tiles_of(p.out)
+    least = WINOGRAD_MIN_TILES if pairs < WINOGRAD_LARGE_FILTERS else WINOGRAD_MIN_TILES_LARGE
+    if min(p.channels, p.filters) < WINOGRAD_MIN_CHANNELS or p.images * tiles < least:
+        return False
+    return 36 * prod(p.out) * pairs >= 60 * tiles * whole_vectors(p.channels) * whole_vectors(p.filters)
+
+
+def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
+    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where
+    x has.
+
+    Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
+    """
+    from rushlight.fast.conv import winograd_loops as loops
+    j, (read, size), (made, out) = job_of(p), p.read, p.made
+    filters, added, loop = transformed_filters(w, p, j), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
+    source, last = flat(x)
+    result, shaped = empty_result(p, last)
+    exact = []
+
+    def part(first: int, end: int, step: int) -> None:
+        xs, ys, vs, ms = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
+        clear(xs[:j.xs], j.deep, read)
+        exact.append(loop(source, last, read, prod(size), j.sources, filters, added, made, prod(out), j.results, result,
+                          xs, vs, ms, ys, j.images, j.block, first, end))
+
+    for_images(part, p.images, j.images)
+    if not all(exact):
+        raise Inexact
+    return shaped
+
+
+def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
+    """(O, C, 3, 3)."""
+    from rushlight.fast.conv import winograd_loops as loops
+    j, height, loop = job_of(p), usual()[1], loops.weight_grad(kind(whole_vectors(p.channels)))
+    rows = -(-p.filters // height) * height
+    (xf, x_last), (gf, g_last), exact = flat(x), flat(g), []
+
+    def start() -> Callable:
+        xs, gs, vs, es = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
+        clear(xs[:j.xs], j.deep, p.channels)
+        clear(gs[:j.ys], j.broad, p.filters)
+        return lambda total, first, end, step: exact.append(loop(
+            xf, x_last, p.channels, prod(p.size), j.sources, gf, g_last, p.filters, prod(p.out), j.results, total, xs,
+            vs, gs, es, j.images, j.block, first, end))
+
+    each = j.images * max(1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images)))
+    total = sum_over_images(start, 16 * rows * j.deep, p.images, j.images, each)
+    if not all(exact):
+        raise Inexact
+    by_rows = alone()(np.matmul, GT, total.reshape(4, 4 * rows * j.deep)).reshape(3, 4, rows * j.deep)
+    w = alone()(np.matmul, GT, by_rows).reshape(3, 3, rows, j.deep)[..., :p.filters, :p.channels]
+    if not np.isfinite(w).all():
+        raise Inexact
+    return np.ascontiguousarray(w.transpose(2, 3, 0, 1))
