@@ -8,7 +8,7 @@
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
-#   make conformance   measure against torch; no count may be below tests/conformance_floor.json (all: ARGS=--full)
+#   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
 #   make clean   remove all that make made
 
 PYTHON ?= python3

@@ -5,15 +5,14 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from passes import compiled, ops
 
 import rushlight
 from rushlight import nn
+from tests.support.passes import compiled, ops
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 WITHOUT = """
 import sys, importlib.metadata as metadata
 version = metadata.version

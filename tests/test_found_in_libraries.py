@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
-from programs import Programs, leaf, outcome
+from tests.support.programs import Programs, leaf, outcome
 
 run = Programs()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from programs import Programs, outcome
 
 import rushlight
+from tests.support.programs import Programs, outcome
 
 run = Programs()
 

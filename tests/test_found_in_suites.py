@@ -5,17 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
-from programs import Programs, outcome
 
 import rushlight
 from rushlight import functorch
 from rushlight.nn import BatchNorm1d, Linear, Module, Sequential
+from tests.support.paths import ROOT
+from tests.support.programs import Programs, outcome
 
 run = Programs()
-ROOT = Path(__file__).parent.parent
 
 
 @run

@@ -8,9 +8,9 @@ import warnings
 
 import numpy as np
 import pytest
-from programs import Programs, leaf, outcome
 
 import rushlight
+from tests.support.programs import Programs, leaf, outcome
 
 run = Programs()
 

@@ -6,9 +6,9 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from programs import Programs, outcome
 
 import rushlight
+from tests.support.programs import Programs, outcome
 
 run = Programs()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 
 import numpy as np
-from programs import Programs, leaf, outcome
 
 import rushlight
+from tests.support.programs import Programs, leaf, outcome
 
 run = Programs()
 
