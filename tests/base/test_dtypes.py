@@ -16,6 +16,7 @@ import rushlight
 from rushlight import dtypes
 from rushlight.device import device
 from rushlight.size import Size
+from tests.support.programs import Programs
 
 ALL = dtypes.DTYPES
 NUMBERS = {"bool": True, "int": 3, "float": 2.5, "complex": 1j}
@@ -303,3 +304,14 @@ def test_types_of_tensors_are_those_that_torch_has(torch):
     """There were QInt8Tensor and Float8_e5m2Tensor, of dtypes that are only names."""
     ours = {name for name in dir(rushlight) if name.endswith("Tensor")}
     assert ours == {name for name in dir(torch) if name.endswith("Tensor") and not name.startswith("_")}
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def halves_of_complex_numbers_have_names(torch):
+    return [str(torch.chalf), str(torch.complex32.to_real()), torch.chalf is torch.complex32]
+
+
+test_program = program.test()

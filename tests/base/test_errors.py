@@ -2,6 +2,7 @@
 
 import pytest
 
+import rushlight
 import rushlight as torch
 from rushlight import nn
 
@@ -249,3 +250,44 @@ def test_nodes_of_derivatives_are_made_by_the_users_statement():
     places = {node.made_at for node in todo if not node.leaf}
     assert all("test_errors.py" in place for place in places)
     assert any(place.endswith("# SECOND ORDER") for place in places)
+
+
+TWO = "torch.ones(2, 3)"
+
+
+MISTAKES = {
+    "nn.MSELoss(torch.ones(2), torch.ones(2)).backward()": (RuntimeError, "make the loss first"),
+    f"nn.CrossEntropyLoss({TWO}, torch.tensor([0, 1]))": (RuntimeError, "make the loss first"),
+    "optim.Adam(nn.Linear(2, 2), lr=0.1)": (TypeError, "model.parameters()"),
+    "optim.SGD([{'param': [torch.ones(2)]}], lr=0.1)": (KeyError, "params"),
+    "nn.Sequential(nn.Linear(2, 2), nn.ReLU)": (TypeError, "make one: ReLU()"),
+    "nn.Sequential(nn.Linear(2, 2), F.relu)": (TypeError, "nn.ReLU() for relu"),
+    "nn.Sequential([nn.Linear(2, 2)])": (TypeError, "nn.Sequential(*layers)"),
+    "nn.Linear(2, 2).load_state_dict(nn.Linear(2, 2))": (TypeError, "model.state_dict()"),
+    f"{TWO}[2]": (IndexError, "count from 0 to 1"),
+    f"{TWO}[torch.tensor([0, 5])]": (IndexError, "count from 0 to 1"),
+    f"{TWO}[0, 0, 0]": (IndexError, "the shape is (2, 3)"),
+    f"{TWO}[torch.tensor([True])]": (IndexError, "a mask has the shape"),
+    f"F.cross_entropy({TWO}, torch.tensor([1]))": (ValueError, "one class for each row"),
+    "F.one_hot(torch.tensor([3]), 2)": (RuntimeError, "num classes: 2"),
+    "torch.ones(2, device='cuda')": (AssertionError, "if torch.cuda.is_available()"),
+    "torch.ones(2).to('gpu')": (RuntimeError, "write 'cpu'"),
+    f"nn.BatchNorm2d(3)({TWO})": (ValueError, "take BatchNorm1d"),
+    "nn.LSTM(4, 5)(torch.ones(3, 2, 4), torch.ones(1, 2, 5))": (IndexError, "(h_0, c_0)"),
+    "nn.MultiheadAttention(10, 3)": (AssertionError, "num heads: 3"),
+    "nn.Dropout(1.5)": (ValueError, "0.5"),
+}
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_with_its_line_and_its_cure(mistake, tmp_path):
+    kind, cure = MISTAKES[mistake]
+    file = tmp_path / "mine.py"
+    file.write_text(f"\n{mistake}\n")
+    with pytest.raises(kind) as caught:
+        exec(compile(file.read_text(), str(file), "exec"),
+             {"torch": rushlight, "nn": nn, "optim": rushlight.optim, "F": nn.functional})
+    text = str(caught.value.args[0])
+    assert f"at: {file}:2: {mistake}" in text
+    assert cure in text

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
+import subprocess
 import sys
 import time
 
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight import nn
+from rushlight.nn import functional as F
 
 
 def made(lib):
@@ -232,3 +236,165 @@ def test_processes_that_do_not_come_to_their_end(capfd):
 def test_what_torch_was_built_with():
     names = ("has_lapack", "has_mkl", "has_openmp", "has_spectral")
     assert [getattr(rushlight, name) for name in names] == [True, False, False, True]
+
+
+PARTS = ["_C", "_dynamo.config", "_inductor.config", "_subclasses.fake_tensor", "backends.cuda", "backends.cudnn",
+         "backends.mps", "cpu.amp.autocast_mode", "cuda.amp.grad_scaler", "distributed.constants",
+         "distributed.fsdp.fully_sharded_data_parallel", "distributed.nn.functional", "jit.annotations",
+         "utils.data._utils.collate", "utils.tensorboard.writer"]
+
+
+@pytest.mark.origin("courses")
+@pytest.mark.parametrize("name", PARTS)
+def test_what_is_a_module_in_torch_can_be_imported(name):
+    parent, _, own = name.rpartition(".")
+    part = importlib.import_module(f"rushlight.{name}")
+    assert part is getattr(importlib.import_module(f"rushlight.{parent}".rstrip(".")), own)
+
+
+# a stand-in for torch of somebody else's: each module of torch is the one of that name in rushlight
+ALIAS = """
+import importlib, importlib.util, sys
+
+class Loader:
+    def __init__(self, name): self.name = name
+    def create_module(self, spec): return importlib.import_module("rushlight" + self.name)
+    def exec_module(self, module): pass
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            return importlib.util.spec_from_loader(name, Loader(name[len("torch"):]))
+
+sys.meta_path.insert(0, Finder())
+import torch.backends.cudnn as cudnn, torch._inductor.config as settings, torch._dynamo.config
+from torch.utils.data._utils.collate import default_collate
+cudnn.benchmark = settings.coordinate_descent_tuning = True
+print(torch.backends.cudnn.benchmark, torch._inductor.config.coordinate_descent_tuning)
+"""
+
+
+@pytest.mark.origin("courses")
+def test_parts_are_found_under_an_alias():
+    done = subprocess.run([sys.executable, "-c", ALIAS], capture_output=True, text=True, timeout=600, check=False)
+    assert done.stdout == "True True\n", done.stderr
+
+
+IMPORTED = ["hub._get_torch_home", "autograd.function.InplaceFunction", "nn.modules.module._addindent",
+            "cuda.nvtx.range_push", "vision.datasets.vision.VisionDataset", "vision.datasets.folder.is_image_file",
+            "vision.models._utils._make_divisible", "storage._load_from_bytes", "_tensor._rebuild_from_type_v2"]
+
+
+@pytest.mark.origin("courses")
+@pytest.mark.parametrize("name", IMPORTED)
+def test_names_that_programs_import(name):
+    home, _, own = name.rpartition(".")
+    assert callable(getattr(importlib.import_module(f"rushlight.{home}"), own))
+
+
+@pytest.mark.origin("courses")
+def test_helpers_do_what_torchs_do():
+    class Square(importlib.import_module("rushlight.autograd.function").InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace=False):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g, None
+
+    x = rushlight.tensor([3.0], requires_grad=True)
+    Square.apply(x, True).backward()
+    assert x.grad.item() == 6
+    assert nn.modules.module._addindent("a\nb", 3) == "a\n   b"
+    assert rushlight.vision.models._utils._make_divisible(37, 8) == 40
+    assert rushlight.vision.datasets.folder.is_image_file("A.PNG")
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        rushlight.cuda.nvtx.range_push("x")
+    with pytest.raises(TypeError, match=r"torch.cuda.FloatTensor not available"):
+        rushlight.cuda.FloatTensor(2)
+
+
+@pytest.mark.origin("programs")
+def test_names_of_notebooks(monkeypatch):
+    jit, hub = rushlight.jit, rushlight.hub
+    layer = rushlight.nn.Linear(2, 2)
+    assert jit.wait(jit.fork(max, 1, 2)) == 2
+    assert jit.optimize_for_inference(jit.freeze(jit.script(layer.eval()))) is layer
+    assert jit.trace_module(layer, {}) is layer
+    with pytest.raises(RuntimeError, match="eval mode"):
+        jit.freeze(layer.train())
+    monkeypatch.setattr(hub, "chosen", None)
+    hub.set_dir("somewhere")
+    assert hub.get_dir() == "somewhere"
+    from rushlight.optim.adamw import AdamW
+    assert AdamW is rushlight.optim.AdamW
+    assert rushlight.utils.tensorboard.writer.SummaryWriter is rushlight.utils.tensorboard.SummaryWriter
+
+
+def of_settings(t):
+    """Settings of the compiler that scripts make, devices that they ask for, and files of torch that they import from."""
+    inductor = importlib.import_module(f"{t.__name__}._inductor")
+    inductor.config.triton.cudagraphs = inductor.config.coordinate_descent_tuning = True
+    found = [t.mps.is_available(), t.xpu.is_available(), t.xpu.device_count(), t.cpu.device_count(), t.cpu.current_device()]
+    collate = importlib.import_module(f"{t.__name__}.utils.data._utils").collate
+    found.append(collate.default_collate([1, 2]).tolist())
+    both = [t.arange(6.0).reshape(2, 3), t.ones(2)]
+    flat = importlib.import_module(f"{t.__name__}._utils")._flatten_dense_tensors(both)
+    back = importlib.import_module(f"{t.__name__}._utils")._unflatten_dense_tensors(flat, both)
+    return [*found, flat.tolist(), [b.tolist() for b in back], t.functional.norm(both[0]).item() > 7.4]
+
+
+@pytest.mark.origin("scripts")
+def test_files_and_devices_that_scripts_name(oracle):
+    assert of_settings(importlib.import_module("rushlight")) == oracle(of_settings)
+    with pytest.raises(AttributeError, match="torch.nn.functional.relu"):
+        rushlight.functional.relu
+    with pytest.raises(AssertionError, match="not compiled with XPU"):
+        rushlight.xpu.current_device()
+
+
+@pytest.mark.origin("suites")
+def test_names_that_stand_in_two_places():
+    assert F.grad is nn.grad
+    assert rushlight.chalf is rushlight.complex32
+    assert rushlight.utils.data.DataLoader[int].__origin__ is rushlight.utils.data.DataLoader
+
+
+@pytest.mark.origin("model zoos")
+def test_what_reversible_networks_import():
+    from rushlight.utils.checkpoint import detach_variable, get_device_states, set_device_states
+    assert get_device_states(rushlight.ones(1)) == ([], [])
+    assert set_device_states([], []) is None
+    x = rushlight.ones(2, requires_grad=True)
+    y, three = detach_variable((x * 2, 3))
+    assert (y.is_leaf, y.requires_grad, three) == (True, True, 3)
+    with pytest.raises(RuntimeError, match="Only tuple of tensors"):
+        detach_variable([x])
+
+
+@pytest.mark.origin("model zoos")
+def test_collate_by_its_path():
+    assert rushlight.utils.data._utils.collate.default_collate([1, 2]).tolist() == [1, 2]
+    assert inspect.ismodule(rushlight.utils.data._utils.worker)
+
+
+@pytest.mark.origin("model zoos")
+def test_what_layers_import():
+    from rushlight.nn.modules.transformer import _get_activation_fn, _get_clones
+    assert _get_activation_fn("gelu") is rushlight.nn.functional.gelu
+    one, two = _get_clones(rushlight.nn.Linear(1, 1), 2)
+    assert one.weight is not two.weight
+    assert rushlight.cuda._initialized is False
+    assert rushlight._C._jit_set_autocast_mode(False) is False
+    assert rushlight.storage.TypedStorage is type(rushlight.ones(1).storage())
+
+
+@pytest.mark.origin("model zoos")
+def test_old_questions_about_backends():
+    vars(rushlight).pop("has_mps", None)
+    with pytest.warns(UserWarning, match="'has_mps' is deprecated"):
+        assert rushlight.has_mps is False
+    with pytest.raises(AttributeError):
+        rushlight.backends.has_nothing

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import rushlight
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, explain, programs
@@ -842,3 +843,92 @@ def test_complex_parameters_of_optimizers_with_counters(name):
             f()
         return p.detach()
     torch.testing.assert_close(ran(quick), ran(lambda f: f))
+
+
+def of_own(t):
+    """A Function whose backward is not what its forward says, so that nothing but it can give the gradient."""
+
+    class Thrice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g * ctx.saved_tensors[0].exp()
+
+    return Thrice
+
+
+@pytest.mark.origin("scripts")
+@pytest.mark.filterwarnings("ignore:rushlight.compile")
+@pytest.mark.parametrize("inside", ["forward", "step"])
+def test_compiled_functions_call_functions_of_ones_own(oracle, inside):
+    """They raised: 'Thrice' has no attribute 'name'."""
+
+    def losses(t, compiled):
+        own, w = of_own(t), t.nn.Parameter(t.tensor([1.0, 0.5]))
+        optimizer = t.optim.SGD([w], 0.001)
+
+        def forward(x):
+            y = (x * w).sin() * 2
+            return (own.apply(y) ** 2).mean() + w.sum()
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = run(x)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = compiled(forward) if inside == "forward" else forward
+        once = compiled(step) if inside == "step" else step
+        return [once(t.tensor([1.0, 2.0])).item() for _ in range(8)]
+
+    expected = oracle(lambda t: losses(t, lambda f: f))
+    assert losses(torch, lambda f: f) == pytest.approx(expected, rel=1e-5)
+    assert losses(torch, torch.compile) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.origin("scripts")
+@pytest.mark.filterwarnings("ignore:rushlight.compile")
+def test_compiled_functions_call_custom_ops():
+    @torch.library.custom_op("scripts::twice", mutates_args=())
+    def twice(x: rushlight.Tensor) -> rushlight.Tensor:
+        return torch.from_numpy(x.numpy() * 2)
+
+    compiled = torch.compile(lambda x: twice(x) + 1)
+    for k in range(5):
+        assert compiled(torch.full((2,), float(k))).tolist() == [2 * k + 1] * 2
+
+
+@pytest.mark.origin("suites")
+def test_compiled_functions_take_a_stance():
+    f, x, other = rushlight.compile(lambda x: x.sin() * 2 + 1), rushlight.ones(3), rushlight.ones(2, 2)
+    stance, programs = rushlight.compiler.set_stance, rushlight.compiler.programs
+    right = [(x.sin() * 2 + 1).tolist(), (other.sin() * 2 + 1).tolist()]
+    with stance("force_eager"):
+        for _ in range(3):
+            assert f(x).tolist() == right[0]
+    assert not programs(f)
+    for _ in range(3):
+        f(x)
+    assert len(programs(f)) == 1
+    with stance("fail_on_recompile"):
+        assert f(x).tolist() == right[0]
+        with pytest.raises(RuntimeError, match="fail_on_recompile"):
+            f(other)
+    with stance("eager_on_recompile"):
+        for _ in range(3):
+            assert f(other).tolist() == right[1]
+
+    @stance("force_eager")
+    def apart():
+        return f.enter, f(x).tolist()
+    assert apart() == (None, right[0])
+    assert len(programs(f)) == 1
+    assert f(x).tolist() == right[0]
+    assert f.enter is not None
+    with pytest.raises(RuntimeError, match="invalid torch.compile stance"):
+        stance("wrong")

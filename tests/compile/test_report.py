@@ -1,12 +1,14 @@
 """What can be seen of programs: why there is none, graph, memory, timings, passes one by one."""
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rushlight
 import rushlight as torch
 from rushlight import compiler, nn, optim
 from rushlight.compile import compile, programs
@@ -130,3 +132,26 @@ def test_passes_can_be_watched():
         "-- as recorded", *[f"-- after {name}" for name in PASSES]]
     assert "layer_norm(" in shown[0]
     assert "layer_norm(" not in shown[1 + [*PASSES].index("decompose")]
+
+
+@pytest.mark.origin("scripts")
+def test_explanations_are_asked_for_as_in_torch(oracle):
+    """`torch._dynamo.explain(f)(*args)`: the function was called without its arguments."""
+
+    def counted(t):
+        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(t.ones(2), t.ones(2))
+        return [found.graph_count, found.graph_break_count]
+
+    assert counted(rushlight) == oracle(counted) == [1, 0]
+    assert rushlight._dynamo.explain(lambda x: x + 1, rushlight.ones(2)).graph_count == 1
+    with rushlight._inductor.utils.fresh_inductor_cache():
+        pass
+
+
+@pytest.mark.origin("scripts")
+def test_a_break_that_a_script_asks_for_breaks_nothing():
+    def f(x):
+        y = x * 2
+        rushlight._dynamo.graph_break()
+        return y + 1
+    assert rushlight.compiler.explain(f, rushlight.ones(2)).graph_count == 1

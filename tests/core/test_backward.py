@@ -372,3 +372,72 @@ def test_numpy_scalars_do_not_slip_through():
     g, = grad(y, x, create_graph=True)
     h, = grad(g, x)
     assert all(type(t.array) is np.ndarray for t in (y, g, h))
+
+
+@pytest.mark.origin("fuzzing")
+def test_backward_to_a_tensor_that_is_no_leaf_retains_its_gradient():
+    x = rushlight.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    y.sum().backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [1, 1]
+    assert x.grad is None
+    y.sum().backward()
+    assert y.grad.tolist() == [2, 2]
+    assert x.grad.tolist() == [2, 2]
+
+
+def twice(torch, make):
+    """The gradient after two backward passes through one result, or the name of the error."""
+    w = torch.arange(1.0, 5.0, dtype=torch.float64).view(2, 2).requires_grad_()
+    y = make(w)
+    y.backward(torch.ones_like(y))
+    return [outcome(y.backward, torch.ones_like(y)), w.grad]
+
+
+@program.found_in("libraries")
+def what_saved_no_array_runs_backward_again(torch):
+    b = torch.arange(4.0, dtype=torch.float64).view(2, 2)
+    makes = [lambda w: w + b, lambda w: w - b, lambda w: 1 - w, lambda w: -w, lambda w: w.sum(), lambda w: w.sum(0),
+             lambda w: w.mean(), lambda w: w.mean(1), lambda w: w.view(4), lambda w: w.t(), lambda w: w.expand(3, 2, 2),
+             lambda w: torch.cat([w, w]), lambda w: torch.stack([w, w]), lambda w: w[1:], lambda w: w[0],
+             lambda w: w.float(), lambda w: w.permute(1, 0), lambda w: w.unsqueeze(0),
+             lambda w: torch.nn.functional.pad(w, (1, 1)),
+             lambda w: w.cumsum(0), lambda w: w.flip(0), lambda w: w.roll(1), lambda w: w.repeat(2, 1),
+             lambda w: w.split(1)[0], lambda w: w.unbind(0)[1], lambda w: w.tril(), lambda w: w.diagonal(),
+             lambda w: w.t().reshape(-1),
+             lambda w: w + torch.ones(2, 1, 2), lambda w: w.clone(), lambda w: w * b, lambda w: w.exp(), lambda w: w @ b,
+             lambda w: w ** 2, lambda w: w.relu(), lambda w: w.amax(0), lambda w: torch.where(b > 1, w, b)]
+    return [twice(torch, make) for make in makes]
+
+
+@program.found_in("libraries")
+def attacks_ask_one_graph_for_gradients_several_times(torch):
+    x = torch.rand(2, 3, requires_grad=True)
+    near = x + 0.5 * torch.ones(2, 3)             # nothing in it is freed
+    found = sum(torch.autograd.grad((near / 2 ** i).pow(2).sum(), x)[0] for i in range(3))
+    return [torch.allclose(found, 2 * near * (1 + 1 / 4 + 1 / 16))]
+
+
+@program.found_in("torch tests")
+def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
+    f, a = torch.nn.functional, torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64)
+    calls = [lambda x: x.max(1), lambda x: x.sort(1), lambda x: x.topk(1, 1), lambda x: x.kthvalue(3, 1),
+             lambda x: x.cummax(1), lambda x: f.max_pool1d(x, 2, return_indices=True), torch.linalg.svd,
+             lambda x: f.adaptive_max_pool2d(x[None], 2, return_indices=True), lambda x: torch.linalg.qr(x)[::-1]]
+
+    def written(call, after):
+        x = a.clone().requires_grad_()
+        found = call(x)
+        used, other = found[0], found[1] if after else found[1].clone()
+        if after:
+            used.sum().backward()
+        other.zero_()
+        if not after:
+            used.sum().backward()
+        return x.grad
+
+    def too_early(call):
+        found = call(a.clone().requires_grad_())
+        found[1].zero_()
+        found[0].sum().backward()
+    return [outcome(too_early, call) for call in calls] + [written(call, after) for call in calls for after in (True, False)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.ops import later
 from rushlight.ops.table import FLOATING, TABLE
-from tests.support.programs import like_torch, outcome
+from tests.support.programs import Programs, leaf, like_torch, outcome
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
           "complex64", "complex128"]
@@ -220,3 +222,24 @@ def test_functions_of_whole_numbers_are_floating(name, dtype):
     """Also where the kernel computes in double and returns the dtype that it was given."""
     made = TABLE[name].call(rushlight.ones(2, dtype=getattr(rushlight, dtype)))
     assert made.dtype is rushlight.float32
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def an_array_of_no_dimensions_is_an_operand(torch):
+    arrays = [np.array(2.0), np.array(2.0, np.float32), np.float64(2), np.array([2.0])]
+    return [op(x, a) for x in (torch.ones(2), torch.tensor(3.0), torch.ones(2, dtype=torch.float64)) for a in arrays
+            for op in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.eq)]
+
+
+@pytest.mark.origin("torch tests")
+def test_an_array_of_no_dimensions_lets_the_gradient_through():
+    """torch asks for detach() here."""
+    x = leaf(rushlight, 1, 2)
+    (x * np.array(3.0) + np.array(1.0)).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+test_program = program.test()

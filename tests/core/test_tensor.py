@@ -233,3 +233,57 @@ def test_operators_leave_strangers_their_turn():
         rushlight.ones(2) + "text"
     with pytest.raises(TypeError, match="not supported between"):
         sorted([rushlight.ones(2), None])
+
+
+@pytest.mark.origin("newcomers")
+def test_torchs_own_functions_tell_whose_tensor_it_is():
+    """It ended in a RecursionError: torch asks the tensor, which asks torch again."""
+    torch = pytest.importorskip("torch")
+    for function in (torch.sin, torch.randn_like, torch.nn.functional.relu):
+        with pytest.raises(TypeError, match="given a tensor of rushlight"):
+            function(rushlight.ones(2))
+    assert rushlight.sin(rushlight.zeros(2)).sum() == 0
+
+
+@program.found_in("libraries")
+def each_tensor_has_a_number_of_its_own(torch):
+    p = torch.nn.Parameter(torch.ones(1))
+    held = {"p": p}
+    return [p._cdata == held["p"]._cdata, p._cdata == torch.ones(1)._cdata, isinstance(p._cdata, int)]
+
+
+@program.found_in("torch tests")
+def one_function_of_three_tensors_elements(torch):
+    a, b = torch.tensor([1.0, 5.0]), torch.tensor([3.0])
+    return [a.clone().map2_(a, b, lambda x, y, z: x + y * z)]
+
+
+@program.found_in("torch tests")
+def what_is_in_a_tensor_is_a_number_or_a_tensor(torch):
+    x = torch.tensor([1.0, 2.0])
+    return [1 in x, 1.5 in x, torch.ones(1) in x, np.float64(2) in x, outcome(lambda: "a" in x), outcome(lambda: None in x),
+            outcome(lambda: [1] in x)]
+
+
+@program.found_in("torch tests")
+def python_functions_of_elements(torch):
+    x, w = torch.zeros(2), torch.zeros(2, requires_grad=True)
+    half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
+    return [half.apply_(lambda v: v * 2.5).float(), outcome(x.apply_, lambda v: "a"),
+            torch.zeros(2, 2).map_(torch.arange(2.0), max),
+            outcome(x.map_, torch.zeros(2, 2), max), outcome(x.map_, w, max), outcome(x.map2_, x, w, max),
+            outcome(x.map_, torch.zeros(2, dtype=torch.int64), max)]
+
+
+@pytest.mark.origin("tutorials")
+def test_arrays_of_parameters_under_no_grad():
+    weight = rushlight.nn.Parameter(rushlight.ones(2))
+    with rushlight.no_grad():
+        assert weight.numpy() is weight.array
+        assert np.asarray(weight * 2).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
+        weight.numpy()
+    with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), rushlight.from_numpy):
+        y = weight.exp() ** 2
+    y.sum().backward()
+    assert weight.grad.tolist() == pytest.approx([2 * np.exp(2)] * 2)

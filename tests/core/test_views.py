@@ -443,3 +443,18 @@ def test_numbers_written_through_their_views():
     y.view(-1)[:].mul_(3)
     (y * 5).backward()
     assert x.grad.item() == 30
+
+
+TURNS = [lambda x: x.t_(), lambda x: x.transpose_(0, 1), lambda x: x.unsqueeze_(1), lambda x: x.squeeze_()]
+
+
+@pytest.mark.origin("fuzzing")
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("view", [lambda x: x[:2], lambda x: x * 1])
+def test_views_in_place_without_grad_move_the_place_in_the_graph_too(turn, view):
+    x = rushlight.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    y = view(x)
+    with rushlight.no_grad():
+        turn(y)
+    (y * y.detach()).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import warnings
 
 import numpy as np
 import pytest
@@ -209,3 +210,43 @@ def test_ranges_that_are_remembered_are_copies():
     first += 1
     assert rushlight.arange(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
     assert rushlight.arange(0, 1, 0.25, dtype=rushlight.float64).dtype is rushlight.float64
+
+
+@pytest.mark.origin("sizes in use")
+def test_asarray_stays_in_the_graph(oracle):
+    """As in torch 2.13, unless it is told `requires_grad`."""
+    def found(t):
+        made = [t.asarray(t.ones(2, requires_grad=True) * factor, copy=copy, **how)
+                for factor in (1, 2) for copy in (None, True)
+                for how in ({}, {"requires_grad": True}, {"requires_grad": False})]
+        return [[y.requires_grad, y.grad_fn is not None] for y in made]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")           # torch says that the default has changed
+        assert found(rushlight) == oracle(found)
+
+
+@pytest.mark.origin("scripts")
+def test_empty_in_an_order_of_memory(oracle):
+    def strides(t):
+        return [list(t.empty(2, 3, 4, 5, memory_format=form).stride()) for form in (t.channels_last, t.contiguous_format)]
+
+    assert strides(rushlight) == oracle(strides)
+
+
+@program.found_in("suites")
+def random_numbers_like_a_list_are_refused(torch):
+    return [outcome(f, [torch.ones(2)]) for f in (torch.rand_like, torch.randn_like)]
+
+
+@program.found_in("torch tests")
+def arrays_between_whole_steps_are_refused(torch):
+    array = np.array([3.0, 5.0, 8.0])
+    array.strides = (3,)
+    return [outcome(torch.from_numpy, array)]
+
+
+@program.found_in("torch tests")
+def more_than_memory_can_have_is_refused(torch):
+    return [outcome(make) for make in (
+        lambda: torch.empty([8, 8, 2**29, 2**29]), lambda: torch.empty([0, 4, 2**61]), lambda: torch.zeros(2**62, 4),
+        lambda: torch.full((2**62, 4), 1), lambda: torch.empty_strided([8, 8], [2**61, 1]))]

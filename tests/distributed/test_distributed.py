@@ -120,3 +120,17 @@ def test_hogwild():
 def test_views_are_not_torn_from_their_base():
     with pytest.raises(RuntimeError, match="share the base"):
         rushlight.zeros(3)[:2].share_memory_()
+
+
+@pytest.mark.origin("suites")
+def test_gradients_go_through_collectives_of_one_process():
+    from rushlight import distributed
+    from rushlight.distributed import nn
+    distributed.init_process_group("gloo", rank=0, world_size=1, store=None, init_method="tcp://127.0.0.1:29500")
+    try:
+        x = rushlight.ones(2, requires_grad=True)
+        total = nn.all_reduce(x) + nn.all_gather(x)[0] + nn.functional.broadcast(x, 0) + nn.all_to_all([x], [x])[0]
+        total.sum().backward()
+        assert x.grad.tolist() == [4.0, 4.0]
+    finally:
+        distributed.destroy_process_group()

@@ -7,6 +7,7 @@ import math
 import pickle
 import pkgutil
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
+from rushlight import tensor
 from rushlight.distributions.gamma import beta_slope, gamma_slope
+from tests.support.programs import Programs, outcome
 
 A, B = [[0.3, -1.2, 0.7], [1.5, 0.1, -0.4]], [[0.5, 1.3, 2.0], [0.9, 0.2, 1.1]]
 LARGE, FACTOR = [[3.5, 4.0, 9.0], [5.5, 12.0, 6.5]], [[0.5, -0.1], [0.3, 0.8], [-0.6, 0.2]]
@@ -461,3 +464,180 @@ def test_bases_are_torchs(torch):
         if isinstance(theirs, type):
             bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith("torch.")}
             assert bases <= {base.__name__ for base in ours.__mro__}, name
+
+
+program = Programs()
+
+
+@program.found_in("libraries")
+def normal_vectors_keep_the_factor_that_was_given(torch):
+    d = torch.distributions.MultivariateNormal(torch.zeros(3, 2), torch.eye(2) * 4)
+    w = torch.distributions.Wishart(torch.tensor([3.0, 4.0]), torch.eye(2))
+    more = d.expand((4, 3))
+    return [d._unbroadcasted_scale_tril, d.scale_tril, d.variance, d.entropy(), d.precision_matrix,
+            list(more.scale_tril.shape), more.entropy(), w._unbroadcasted_scale_tril, w.variance, w.entropy(),
+            w.log_prob(torch.eye(2)), w.scale_tril]
+
+
+@program.found_in("libraries")
+def what_a_distribution_computes_is_there_for_classes_made_of_it(torch):
+    class Shifted(torch.distributions.Bernoulli):
+        @torch.distributions.utils.lazy_property
+        def logits(self):
+            return super().logits + 1
+
+    class Lazy(torch.distributions.MultivariateNormal):
+        @property
+        def asked(self):
+            return self.missing
+
+        @torch.distributions.utils.lazy_property
+        def covariance_matrix(self):
+            return super().covariance_matrix * 2
+
+    class Own(torch.distributions.MultivariateNormal):
+        def __init__(self, loc):                  # as gpytorch's, which keeps the covariance in a way of its own
+            self.loc, self._validate_args = loc, False
+            super(torch.distributions.MultivariateNormal, self).__init__(loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+    lazy = Lazy(torch.zeros(2), scale_tril=torch.eye(2))
+    try:
+        message = lazy.asked
+    except AttributeError as error:
+        message = "missing" in str(error)
+    return [Shifted(probs=torch.tensor(0.25)).logits, lazy.covariance_matrix, message,
+            list(Own(torch.zeros(3, 2)).batch_shape)]
+
+
+@program.found_in("libraries")
+def sets_of_the_users_own_have_attributes_of_the_class(torch):
+    class _Below(torch.distributions.constraints.Constraint):
+        event_dim, is_discrete = 1, True
+
+        def __init__(self, bound):
+            self.bound = bound
+
+        def check(self, value):
+            return (value < self.bound).all(-1)
+
+    c = _Below(3)
+    both = torch.distributions.constraints.independent(c, 1)
+    return [repr(c), c.event_dim, c.is_discrete, c.check(torch.ones(2)), both.event_dim, both.check(torch.ones(2, 2))]
+
+
+@program.found_in("libraries")
+def distributions_of_the_users_own_expand_as_torchs_notes_say(torch):
+    dist = torch.distributions
+
+    class Shifted(dist.Normal):
+        def __init__(self, loc, scale, shift):
+            self.shift = torch.as_tensor(shift)
+            super().__init__(loc, scale)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Shifted, _instance)
+            new.shift = self.shift.expand(batch_shape)
+            return super().expand(batch_shape, _instance=new)
+
+    class Plain(dist.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, 1.0)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(dist.Normal, _instance)
+            return super().expand(batch_shape, _instance=new)
+
+    class Log(dist.TransformedDistribution):
+        def __init__(self, loc):
+            super().__init__(dist.Normal(loc, 1.0), [dist.ExpTransform()])
+            self.loc = torch.as_tensor(loc)
+
+        def expand(self, batch_shape, _instance=None):
+            return super().expand(batch_shape, _instance=self._get_checked_instance(Log, _instance))
+
+    s = Shifted(torch.zeros(3), 1.0, 2.0).expand((2, 3))
+    log = Log(torch.tensor(0.5)).expand((4,))
+    none = dist.Normal(torch.tensor(0.0), 1.0).expand(())
+    return [type(s).__name__, list(s.batch_shape), s.loc, s.shift, s.log_prob(torch.zeros(3)),
+            outcome(Plain(torch.tensor(0.0)).expand, (2,)), list(log.batch_shape), log.log_prob(torch.ones(4)),
+            list(none.batch_shape), none.log_prob(torch.tensor(1.0))]
+
+
+@program.found_in("suites")
+def wishart_draws_as_torch(torch):
+    torch.manual_seed(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        one = torch.distributions.Wishart(torch.tensor(5.0), torch.eye(3))
+        many = torch.distributions.Wishart(torch.tensor([5.0, 6.0]), torch.eye(3))
+        drawn = [one.sample(), one.sample((2, 2)), many.sample(), many.sample((2,)), torch.rand(1)]
+    return [*drawn, sorted({str(w.message) for w in caught})]
+
+
+@pytest.mark.origin("suites")
+def test_counts_of_even_chances_have_a_slope():
+    from rushlight.distributions import Binomial
+    for k in (0.0, 1.0, 2.0):
+        logits = tensor(0.0, requires_grad=True)
+        Binomial(2, logits=logits).log_prob(tensor(k)).backward()
+        assert logits.grad.item() == k - 1.0
+    assert Binomial(2, logits=tensor([-100.0, 100.0])).log_prob(tensor([0.0, 2.0])).tolist() == [0.0, 0.0]
+
+
+def two_ones(*shape):
+    return rushlight.ones(*shape or (2,), requires_grad=True)
+
+
+@pytest.mark.origin("suites")
+def test_lazy_properties_are_part_of_the_graph():
+    x = two_ones()
+
+    class Lazy:
+        @rushlight.distributions.utils.lazy_property
+        def doubled(self):
+            return x * 2
+    one = Lazy()
+    with rushlight.no_grad():
+        assert one.doubled.requires_grad
+    assert one.doubled is one.doubled
+
+
+@pytest.mark.origin("suites")
+def test_gammas_take_numbers():
+    assert rushlight.distributions.Gamma(tensor(1.0), tensor(2.0)).log_prob(0) == rushlight.log(tensor(2.0))
+
+
+@pytest.mark.origin("suites")
+def test_densities_of_wisharts_have_gradients_in_whole_matrices():
+    from rushlight.distributions import Wishart
+    x = (3 * rushlight.eye(3) + 0.1).double().requires_grad_()
+    d = Wishart(tensor(7.0).double(), covariance_matrix=rushlight.eye(3).double(), validate_args=False)
+    assert rushlight.autograd.gradcheck(d.log_prob, (x,))
+
+
+@pytest.mark.origin("suites")
+def test_transforms_to_intervals_of_tensors():
+    from rushlight.distributions import biject_to, constraints, transform_to
+    low, high = tensor([0.0, 1.0]), tensor([1.0, 3.0])
+    for registry in (biject_to, transform_to):
+        assert registry(constraints.interval(low, high))(rushlight.zeros(2)).tolist() == [0.5, 2.0]
+        assert registry(constraints.greater_than(low))(rushlight.zeros(2)).tolist() == [1.0, 2.0]
+
+
+@program.found_in("torch tests")
+def distributions_far_from_the_middle_and_of_no_sense(torch):
+    d = torch.distributions
+
+    def continuous(logit, x):
+        logits = torch.tensor([logit], dtype=torch.float64, requires_grad=True)
+        found = d.ContinuousBernoulli(logits=logits).log_prob(torch.tensor([x], dtype=torch.float64))
+        found.sum().backward()
+        return [found.detach(), logits.grad]
+    kinds = [d.Binomial, d.Categorical, d.Multinomial, d.Uniform, d.Pareto, d.GeneralizedPareto]
+    return [*[continuous(sign * size, x) for size in (1e308, 800.0, 30.0) for sign in (1, -1) for x in (0.0, 0.25, 1.0)],
+            *[outcome(lambda x: d.Chi2(x, validate_args=True), torch.tensor(df)) for df in ([0.0, 0.0], [-2.0, 1.0])],
+            *[[kind.support.event_dim, kind.support.is_discrete] for kind in kinds],
+            *[outcome(getattr, kind.support, "event_dim") for kind in (d.Independent, d.MixtureSameFamily)]]
+
+
+test_program = program.test()

@@ -116,3 +116,18 @@ def test_what_is_public_has_an_example(name):
     with printoptions():
         failed = doctest.DocTestRunner(verbose=False).run(test, out=report.write).failed
     assert failed == 0, report.getvalue()
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize("page", ["index", "viz", "transforms", "toolbox", "compile"])
+def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    """In one process, each with the names of those before it, as a reader does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    scope = {"__name__": "reader"}
+    for i, block in enumerate(blocks):
+        file = tmp_path / f"block{i}.py"
+        file.write_text(block)
+        exec(compile(block, str(file), "exec"), scope)
+    assert blocks

@@ -7,6 +7,7 @@ import pytest
 
 import rushlight
 from rushlight.autograd import functional
+from tests.support.programs import Programs
 
 
 def one(torch):
@@ -122,3 +123,24 @@ def test_create_graph_records_inside_no_grad():
         plain = functional.jacobian(lambda x: x**3, w)
     assert [t.requires_grad for t in (*found, plain)] == [True, True, True, False]
     assert rushlight.autograd.grad(found[2].sum(), w)[0].tolist() == [18.0, 24.0]
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def strict_says_which_output_or_input_it_is(torch):
+    def said(name, function, *args):
+        try:
+            return getattr(torch.autograd.functional, name)(function, *args, strict=True)
+        except RuntimeError as error:
+            return str(error).partition(". ")[0]
+    one, two = torch.ones(2), (torch.ones(2), torch.ones(2))
+    return [said("jacobian", lambda x: x.detach(), one), said("jacobian", lambda x, y: x * 2, two),
+            said("jacobian", lambda x, y: y * 2, two), said("hessian", lambda x: x.sum().detach(), one),
+            said("hessian", lambda x: x.sum(), one), said("vjp", lambda x: (x, x.detach()), one, two),
+            said("jvp", lambda x: x.detach(), one, one), said("hvp", lambda x: x.detach().sum(), one, one),
+            said("vhp", lambda x: x.sum(), one, one), said("vhp", lambda x: (x ** 2).sum(), one, one)[1]]
+
+
+test_program = program.test()

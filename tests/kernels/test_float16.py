@@ -132,3 +132,11 @@ def test_float16_is_widened_by_bits_as_by_numpy():
         assert wide.dtype == np.float32
         assert wide.shape == h.shape
         np.testing.assert_array_equal(wide.view(np.int32), h.astype(np.float32).view(np.int32))
+
+
+@pytest.mark.origin("sizes in use")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_many_halves_beside_none(dtype):
+    x = torch.ones(600, 1, dtype=getattr(torch, dtype))
+    none = torch.ones(1, 0, dtype=x.dtype)
+    assert (x + none).shape == (x < none).shape == torch.maximum(x, none).shape == (600, 0)

@@ -88,3 +88,32 @@ def test_what_is_cut_off_does_not_come_back_from_the_other_end():
     assert pad(x, (-2, 2), mode="reflect").tolist() == [[3, 4, 3, 2]]
     with pytest.raises(RuntimeError, match="wrapping around more than once"):    # there torch reads what it did not write
         pad(x, (-3, 2), mode="circular")
+
+
+FACTORS = [((4, 3), (2.0, 1.3)), ((4, 3), (1.2, 1.3)), ((4, 3), (2.3, 2.3)), ((5, 7), (2.1, 2.1)), ((10, 10), (1.05, 1.05))]
+
+
+@pytest.mark.origin("sizes in use")
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+@pytest.mark.parametrize("last", [False, True])
+def test_sizes_that_a_factor_keeps_or_doubles(oracle, mode, last):
+    """Torch then goes by the sizes: 1.3 times 2 elements are the 2, 2.3 times 3 are each one twice."""
+    def resized(t):
+        found = []
+        for size, factors in FACTORS:
+            x = t.arange(2.0 * 3 * size[0] * size[1]).sin().reshape(2, 3, *size)
+            x = (x.contiguous(memory_format=t.channels_last) if last else x).requires_grad_()
+            y = t.nn.functional.interpolate(x, scale_factor=factors, mode=mode)
+            (y * t.arange(float(y.numel())).cos().reshape(y.shape)).sum().backward()
+            found += [y, x.grad]
+        return found
+    for a, b in zip(resized(rushlight), oracle(resized), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b, atol=1e-5)
+
+
+@pytest.mark.origin("tutorials")
+def test_resized_to_its_own_size_is_a_copy():
+    x = rushlight.ones(1, 1, 2, 2)
+    for made in (rushlight.nn.functional.interpolate(x, **how) for how in ({"size": 2}, {"scale_factor": 1})):
+        made.zero_()
+    assert x.sum() == 4

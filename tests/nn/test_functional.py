@@ -11,7 +11,7 @@ import pytest
 import rushlight
 from rushlight.autograd import gradcheck
 from rushlight.nn import functional as F
-from tests.support.programs import skip_other_stream
+from tests.support.programs import Programs, outcome, skip_other_stream
 
 
 class Inputs:
@@ -387,3 +387,107 @@ def test_straight_pieces_of_strange_numbers(slope):
         expected = np.sign(numbers) * np.maximum(np.abs(numbers) - np.float32(lambd), 0)
         np.testing.assert_array_equal(shrunk, expected)
         assert not np.signbit(shrunk[shrunk == 0]).any()
+
+
+NOTHING = {
+    "linear of no features": lambda t: (t.nn.functional.linear, (2, 4, 0), (3, 0), (3,)),
+    "linear to no features": lambda t: (t.nn.functional.linear, (2, 4, 5), (0, 5), (0,)),
+    "layer norm of none": lambda t: (lambda x: t.nn.functional.layer_norm(x, (0,)), (2, 4, 0)),
+    "attention of none": lambda t: (t.nn.functional.scaled_dot_product_attention, (2, 3, 0), (2, 4, 0), (2, 4, 5)),
+}
+
+
+@pytest.mark.origin("sizes in use")
+@pytest.mark.parametrize("name", NOTHING)
+def test_layers_of_no_features(oracle, name):
+    """-1 does not say how many rows there are, where rows hold nothing."""
+    def shapes(t):
+        f, *sizes = NOTHING[name](t)
+        inputs = [t.ones(size, requires_grad=True) for size in sizes]
+        out = f(*inputs)
+        out.sum().backward()
+        return [out, *(x.grad for x in inputs)]
+    for a, b in zip(shapes(rushlight), oracle(shapes), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b)
+
+
+def of_signs(t):
+    return t.tensor([1.0, -1.0, 1.0, -1.0])
+
+
+POSITIONAL = {
+    "kl_div": lambda t, a, b, c, r: t.kl_div(a.log_softmax(1), b.softmax(1), r),
+    "kl_div, log_target": lambda t, a, b, c, r: t.kl_div(a, b.log_softmax(1), r, log_target=True),
+    "hinge": lambda t, a, b, c, r: t.hinge_embedding_loss(a, b.sign(), 1.0, r),
+    "cosine": lambda t, a, b, c, r: t.cosine_embedding_loss(a, b, of_signs(t), 0.1, r),
+    "ranking": lambda t, a, b, c, r: t.margin_ranking_loss(a[:, 0], b[:, 0], of_signs(t), 0.2, r),
+    "triplet": lambda t, a, b, c, r: t.triplet_margin_loss(a, b, c, 1.0, 2.0, 1e-6, False, r),
+    "poisson": lambda t, a, b, c, r: t.poisson_nll_loss(a, b.exp(), True, False, 1e-8, r),
+    "bce": lambda t, a, b, c, r: t.binary_cross_entropy_with_logits(a, b.sigmoid(), None, None, r),
+    "ctc": lambda t, a, b, c, r: t.ctc_loss(
+        a[:, None].log_softmax(2), t.tensor([[1, 2]]), t.tensor([4]), t.tensor([2]), 0, r),  # fmt: skip
+    "embedding": lambda t, a, b, c, r: t.embedding(a, t.tensor([r, 2]), 1),
+    "batch_norm": lambda t, a, b, c, r: t.batch_norm(a, b[0], c[0], None, None, True, 0.1, 1e-5, False),
+    "instance_norm": lambda t, a, b, c, r: t.instance_norm(a[None], None, None, None, None, True, 0.1, 1e-5, False),
+}
+
+
+def three(t):
+    t.manual_seed(0)
+    return t.randn(4, 5), t.randn(4, 5), t.randn(4, 5)
+
+
+@pytest.mark.origin("scripts")
+@pytest.mark.parametrize("name", POSITIONAL)
+def test_functions_in_the_order_of_torchs_own_code(oracle, name):
+    for reduction in (0, 1, 2):
+        expected = oracle(lambda t, r=reduction: POSITIONAL[name](t, *three(t), r))
+        np.testing.assert_allclose(POSITIONAL[name](rushlight, *three(rushlight), reduction), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.origin("scripts")
+def test_too_many_arguments_say_which_there_are():
+    with pytest.raises(TypeError, match="torch.kl_div\\(input, target, reduction\\)"):
+        rushlight.kl_div(1, 2, 3, 4)
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def layers_refuse_images_of_nothing(torch):
+    f, zeros = torch.nn.functional, torch.zeros
+    shapes = [(3, 0, 4), (0, 3, 4), (0, 4), (2, 3, 0), (0, 0, 4)]
+    pads = [(shape, mode) for shape in shapes for mode in ("reflect", "replicate")]
+    return [*[outcome(f.pad, zeros(shape), (2, 2), mode=mode) for shape, mode in pads],
+            *[outcome(f.pad, zeros(shape), (2, 2), mode="circular") for shape in [(3, 0, 4), (0, 3, 4)]],
+            *[outcome(f.unfold, zeros(shape), 2) for shape in [(1, 0, 5, 5), (0, 2, 5, 5), (0, 5, 5)]],
+            *[outcome(f.fold, zeros(shape), (4, 5), 2) for shape in [(1, 0, 12), (0, 4, 12), (0, 12)]],
+            *[outcome(f.interpolate, zeros(shape), 2) for shape in [(2, 0, 4, 4), (0, 2, 4, 4), (2, 0, 4), (2, 1, 0)]],
+            *[outcome(f.group_norm, zeros(shape), groups) for shape, groups in [((1, 4), 4), ((2, 4), 4), ((1, 4), 2)]]]
+
+
+@program.found_in("torch tests")
+def sizes_are_whole_numbers(torch):
+    f, x = torch.nn.functional, torch.zeros(1, 1, 4)
+    sizes = [2.0, (2.0,), torch.tensor(2.0), "a", (None,), 2, torch.tensor(2), (torch.tensor(2),), np.int64(2),
+             (np.int32(3),)]
+    ratios = [[0.5, 0.5, 0.6], (0.5, 0.25)]
+    return [*[outcome(f.interpolate, x, size=size) for size in sizes],
+            *[outcome(f.fractional_max_pool2d, torch.zeros(1, 1, 8, 8), 2, output_ratio=r) for r in ratios]]
+
+
+@pytest.mark.origin("torch tests")
+@pytest.mark.parametrize(("words", "call"), [
+    ("0D or 1D target tensor expected, multi-target not supported",
+     lambda x: rushlight.nn.functional.cosine_embedding_loss(x, x, x)),
+    ("both arguments to linear need to be at least 1D, but they are 0D and 2D",
+     lambda x: rushlight.nn.Linear(1, 1)(rushlight.tensor(1.0))),
+    ("smaller than num_classes", lambda x: rushlight.nn.functional.one_hot(x.long(), -2)),
+    ("Expected num groups to be greater than 0, got -2", lambda x: rushlight.nn.functional.group_norm(x, -2))])
+def test_layers_say_what_they_expected(words, call):
+    with pytest.raises(RuntimeError, match=words):
+        call(rushlight.zeros(2, 4))
+
+
+test_program = program.test()

@@ -11,6 +11,7 @@ import pytest
 import rushlight as rl
 from rushlight import nn
 from rushlight.nn.lazy import LazyModuleMixin
+from tests.support.programs import Programs
 
 MADE = [
     (lambda nn: nn.LazyLinear(3), (2, 5)),
@@ -127,3 +128,16 @@ def test_own_lazy_module():
     with pytest.raises(RuntimeError, match="has not been fully initialized"):
         Scale()(rl.ones(2, 2))
     assert Scale()(rl.ones(3)).shape == (3,)
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def a_lazy_parameter_takes_one_number_for_its_shape(torch):
+    waiting = torch.nn.parameter.UninitializedParameter()
+    waiting.materialize(3)
+    return list(waiting.shape)
+
+
+test_program = program.test()

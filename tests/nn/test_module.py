@@ -13,7 +13,9 @@ import pytest
 
 import rushlight
 from rushlight import nn
+from rushlight.nn import Linear
 from rushlight.nn import functional as F
+from tests.support.programs import Programs, outcome
 
 
 class Net(nn.Module):
@@ -681,3 +683,81 @@ def test_running_statistics_follow_in_their_own_memory(dtype):
     assert rushlight.equal(view, norm.running_mean[1:])
     assert norm.running_mean._version == before + 3
     assert norm.running_mean.dtype is dtype
+
+
+@pytest.mark.origin("courses")
+def test_where_to_is_told_by_cpu():
+    """GPyTorch's search of neighbours: its `to` calls its `cpu`, which calls the module's."""
+    class Index(nn.Module):
+        def cpu(self):
+            super().cpu()
+            self.place = "cpu"
+            return self
+
+        def to(self, device):
+            return self.cpu()
+
+    index = Index()
+    assert index.to("cpu") is index
+    assert index.place == "cpu"
+    with pytest.raises(NotImplementedError, match="to_empty"):
+        nn.Linear(2, 2, device="meta").cpu()
+
+
+program = Programs()
+
+
+@program.found_in("libraries")
+def prefixes_of_state_dicts_are_taken_away(torch):
+    inner = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.BatchNorm1d(1))
+    outer = torch.nn.Module()
+    outer.module = inner
+    state = outer.state_dict()
+    torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    inner.load_state_dict(state)
+    return [list(state), [list(item) for item in state._metadata.items()]]
+
+
+@program.found_in("suites")
+def modules_are_laid_out(torch):
+    m = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(2, 2))
+    m = m.to(torch.float64, memory_format=torch.channels_last)
+    m(torch.rand(2, 3, 4, 4, dtype=torch.float64)).sum().backward()
+    return [list(m[0].weight.stride()), list(m[1].weight.stride()), m[0].weight.grad.shape == m[0].weight.shape,
+            outcome(torch.nn.Conv3d(1, 1, 3).to, memory_format=torch.channels_last)]
+
+
+@pytest.mark.origin("suites")
+@pytest.mark.parametrize("layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)])
+def test_a_layers_forward_takes_any_object_with_its_attributes(layer):
+    class Scope:
+        pass
+    scope, x = Scope(), rushlight.rand(3, 3)
+    scope.__dict__.update({key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters)
+    if hasattr(layer, "_conv_forward"):
+        scope._conv_forward = layer._conv_forward
+    assert rushlight.equal(type(layer).forward(scope, x), layer(x))
+
+
+@program.found_in("torch tests")
+def the_order_of_where_a_module_goes(torch):
+    cpu, double, like = torch.device("cpu"), torch.float64, torch.zeros(1)
+    orders = [(cpu, True), (None, True), ("cpu", double, True), (double, True), (like, True), (like, True, True),
+              (double, cpu), (like, double), (double, True, True), (cpu, cpu), (None,), (), (None, double),
+              (None, None, True), (torch.long,)]
+    def where(*args, **kwargs):
+        return str(torch.nn.Linear(1, 1).to(*args, **kwargs).weight.dtype)
+    return [*[outcome(where, *order) for order in orders], *[outcome(where, "cpu", copy=copy) for copy in (True, False)]]
+
+
+@pytest.mark.origin("torch tests")
+def test_the_names_of_all_modules(torch):
+    ours, theirs = set(rushlight.nn.modules.__all__), set(torch.nn.modules.__all__)
+    assert ours <= theirs
+    assert theirs - ours <= {"Container", "LinearCrossEntropyOptions"}         # an old name, and a new one's options
+    found = {}
+    exec("from rushlight.nn.modules import *", found)
+    assert found["Conv2d"] is rushlight.nn.Conv2d
+
+
+test_program = program.test()

@@ -17,6 +17,7 @@ from rushlight.ops import recurrent
 from rushlight.ops import recurrent_loops as loops
 from rushlight.ops import recurrent_texts as texts
 from rushlight.optional import spent
+from tests.support.programs import Programs, outcome
 
 LENGTHS = [2, 4, 1, 3, 4]
 INPUT, HIDDEN, STEPS, BATCH = 3, 4, 4, 5
@@ -514,3 +515,81 @@ def test_a_seed_gives_torchs_numbers(oracle, name):
 
     for ours, theirs in zip(run(rushlight), oracle(run)):
         np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.origin("sizes in use")
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_dropout_between_large_layers_draws_torchs_numbers(oracle, kind, batch_first):
+    """In the order of steps, however the loops of large layers lay out what they give."""
+    x = np.random.default_rng(0).standard_normal((4, 60, 8)).astype(np.float32)
+
+    def run(t):
+        t.manual_seed(3)
+        model = getattr(t.nn, kind)(8, 48, 2, dropout=0.3, batch_first=batch_first)
+        given = t.tensor(x) if batch_first else t.tensor(x).transpose(0, 1)
+        return model(given)[0].detach()
+    np.testing.assert_allclose(run(rushlight).numpy(), oracle(run), atol=1e-6)
+
+
+@pytest.mark.origin("courses")
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_the_flat_weights_of_recurrent_layers_may_be_written(oracle, kind):
+    """higher does, once it has put its tensors in the place of the parameters."""
+    def run(t):
+        t.manual_seed(0)
+        layer, x = getattr(t.nn, kind)(3, 4, num_layers=2), t.randn(5, 2, 3)
+        layer._flat_weights = [t.nn.Parameter(w.detach() * 2) for w in layer._flat_weights]
+        return layer(x)[0].detach()
+    assert rushlight.allclose(run(rushlight), rushlight.tensor(oracle(run)), atol=1e-6)
+
+
+@pytest.mark.origin("courses")
+def test_what_is_no_parameter_is_refused_as_a_flat_weight():
+    layer = nn.GRU(3, 4)
+    with pytest.raises(TypeError, match="weight_hh_l0"):
+        layer._flat_weights = [w * 2 if i == 1 else w for i, w in enumerate(layer._flat_weights)]
+    with pytest.raises(ValueError, match="shorter"):
+        layer._flat_weights = layer._flat_weights[:2]
+
+
+@pytest.mark.origin("programs")
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_the_last_state_is_nobodys_view(kind):
+    """Truncated backpropagation through time: programs detach it in place."""
+    _, states = getattr(rushlight.nn, kind)(3, 4)(rushlight.ones(5, 2, 3))
+    for state in states if kind == "LSTM" else [states]:
+        assert state.grad_fn.name() == "StackBackward0"
+        assert not state.detach_().requires_grad
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def cells_of_no_hidden_numbers(torch):
+    def of(kind):
+        x, cell = torch.ones(2, 3, requires_grad=True), getattr(torch.nn, kind)(3, 0)
+        found = cell(x)
+        first = found[0] if kind == "LSTMCell" else found
+        first.sum().backward()
+        return [first.detach(), x.grad]
+    return [of(kind) for kind in ("RNNCell", "GRUCell", "LSTMCell")]
+
+
+@program.found_in("torch tests")
+def what_recurrent_layers_give_may_be_written_to(torch):
+    def gradient(kind, write):
+        torch.manual_seed(0)
+        layer = getattr(torch.nn, kind)(3, 4, num_layers=2).double()
+        x = torch.ones(5, 2, 3, dtype=torch.float64, requires_grad=True)
+        out, h = layer(x)
+        write(out)
+        ((out * out).sum() + h.sum()).backward()
+        return x.grad
+    writes = [lambda t: t, lambda t: t.add_(1), lambda t: t.relu_()]
+    return [gradient(kind, write) for kind in ("GRU", "RNN") for write in writes] + [
+        outcome(gradient, "LSTM", lambda t: t.add_(1))]
+
+
+test_program = program.test()

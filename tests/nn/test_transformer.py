@@ -250,3 +250,11 @@ def test_a_seed_gives_torchs_numbers(oracle):
 
     for ours, theirs in zip(run(rushlight), oracle(run)):
         np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.origin("model zoos")
+def test_projections_packed(oracle):
+    def parts(t):
+        q, k = t.arange(4.0).view(2, 2), t.ones(3, 2)
+        return t.cat(t.nn.functional._in_projection_packed(q, k, k, t.arange(12.0).view(6, 2)))
+    assert parts(rushlight).tolist() == oracle(parts).tolist()

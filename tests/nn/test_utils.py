@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight import nn
+from rushlight import nn, tensor
 from rushlight.nn.utils import parametrizations, parametrize, prune, stateless
+from tests.support.programs import Programs
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 
@@ -333,3 +334,28 @@ def test_skip_init_draws_nothing():
     assert m.weight.shape == (4, 3)
     with pytest.raises(RuntimeError, match="must support a 'device' arg"):
         nn.utils.skip_init(nn.ReLU)
+
+
+@pytest.mark.origin("suites")
+def test_complex_weights_over_their_largest_singular_value():
+    layer = nn.Linear(2, 2, dtype=rl.complex64)
+    with rl.no_grad():
+        diagonal = tensor([0.3 + 0.4j, 0.1j])
+        layer.weight = nn.Parameter(rl.diag(diagonal))
+        nn.utils.parametrizations.spectral_norm(layer)
+        assert rl.allclose(layer.weight, rl.diag(diagonal / 0.5), atol=1e-5)
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def masks_of_whole_numbers_prune(torch):
+    prune = import_module(f"{torch.__name__}.nn.utils.prune")
+    chain, method = prune.PruningContainer(), prune.L1Unstructured(amount=2)
+    chain._tensor_name = method._tensor_name = "weight"
+    chain.add_pruning_method(method)
+    return chain.compute_mask(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]]))
+
+
+test_program = program.test()

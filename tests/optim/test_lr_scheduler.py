@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rushlight
+from rushlight import nn, tensor
 from rushlight.optim import SGD, Adam, lr_scheduler
 
 
@@ -279,3 +281,52 @@ def test_groups_added_later():
     scheduler.step(1.0)
     scheduler.step(1.0)
     assert scheduler.get_last_lr() == pytest.approx([0.05, 0.01, 0.1])
+
+
+@pytest.mark.origin("courses")
+def test_schedules_are_of_the_module_that_has_them():
+    """`if scheduler.__module__ == lr_scheduler.__name__: scheduler.step()`, where it may be a plain function instead."""
+    from rushlight.optim import SGD, lr_scheduler
+
+    scheduler = lr_scheduler.StepLR(SGD([nn.Parameter(rushlight.ones(1))], lr=0.1), 2)
+    assert scheduler.__module__ == lr_scheduler.__name__ == "rushlight.optim.lr_scheduler"
+    assert {getattr(lr_scheduler, name).__module__ for name in lr_scheduler.__all__} == {lr_scheduler.__name__}
+    assert type(pickle.loads(pickle.dumps(lr_scheduler.LambdaLR))) is type
+
+
+def cyclic(optimizer, low, high):
+    return rushlight.optim.lr_scheduler.CyclicLR(optimizer, low, high, base_momentum=low, max_momentum=high)
+
+
+def one_cycle(optimizer, low, high):
+    return rushlight.optim.lr_scheduler.OneCycleLR(optimizer, high, 9, base_momentum=low, max_momentum=high)
+
+
+def averaged(optimizer, low, high):
+    return rushlight.optim.swa_utils.SWALR(optimizer, low)
+
+
+def in_sequence(optimizer, low, high):
+    parts = [rushlight.optim.lr_scheduler.ExponentialLR(optimizer, 0.5) for _ in range(2)]
+    return rushlight.optim.lr_scheduler.SequentialLR(optimizer, parts, [2])
+
+
+@pytest.mark.origin("suites")
+@pytest.mark.parametrize("schedule", [cyclic, one_cycle, averaged, in_sequence])
+def test_schedules_keep_their_own_copies_of_tensors(schedule):
+    rates = []
+    for write in (False, True):
+        lr, low, high = tensor(0.5), tensor(0.1), tensor(0.9)
+        optimizer = rushlight.optim.SGD([nn.Parameter(rushlight.ones(1))], lr=lr, momentum=0.5)
+        made = schedule(optimizer, low, high)
+        assert optimizer.param_groups[0]["lr"] is lr
+        seen = []
+        for _ in range(4):
+            if write:
+                low.mul_(0.5)
+                high.mul_(0.5)
+            optimizer.step()
+            made.step()
+            seen.append(float(optimizer.param_groups[0]["lr"]))
+        rates.append(seen)
+    assert rates[0] == pytest.approx(rates[1])

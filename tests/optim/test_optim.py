@@ -429,3 +429,32 @@ def test_a_compiled_step_counts_and_follows_a_rate_in_a_tensor(name):
     np.testing.assert_allclose(compiled, eager, rtol=1e-12)
     assert len(f.programs) == 1
     assert not f.given_up
+
+
+@pytest.mark.origin("sizes in use")
+@pytest.mark.parametrize("slope", [0.0, 1e-6])
+def test_first_steps_of_radam_in_float16(oracle, slope):
+    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no number."""
+    def stepped(t):
+        w = t.ones(600, dtype=t.float16, requires_grad=True)
+        optimizer = t.optim.RAdam([w], lr=0.1)
+        for _ in range(5):
+            w.grad = t.full_like(w, slope)
+            optimizer.step()
+        return w.detach().float()
+    np.testing.assert_allclose(stepped(rushlight).numpy(), oracle(stepped), rtol=1e-3)
+
+
+@pytest.mark.origin("suites")
+@pytest.mark.parametrize("kind", [
+    "ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
+def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
+    def trained(p, g):
+        p = p.clone()
+        optimizer = getattr(rushlight.optim, kind)([p], lr=0.1, differentiable=True)
+        for _ in range(2):
+            p.grad = g * p.clone()
+            optimizer.step()
+        return p
+    p, g = (rushlight.rand(3, dtype=rushlight.float64) + 0.5 for _ in range(2))
+    assert rushlight.autograd.gradcheck(trained, (p.requires_grad_(), g.requires_grad_()))

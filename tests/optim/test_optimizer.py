@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import optim
+from rushlight import nn, optim
+from rushlight.optim import optimizer
 from tests.optim.problem import CASES, IDS, Problem, advance, arrays, close
 
 # -- groups, saving, hooks -----------------------------------------------------------------------------------
@@ -246,3 +247,66 @@ def test_averages_of_a_model(oracle, settings):
     assert list(ours) == list(theirs)
     for key in ours:
         np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.origin("courses")
+def test_optimizers_take_lists_of_parameters():
+    """MAML's Learner gives its ParameterList from parameters()."""
+    one, two = nn.Parameter(rushlight.ones(1)), nn.Parameter(rushlight.ones(2))
+    given = nn.ParameterList([one, two])
+    assert rushlight.optim.Adam(given).param_groups[0]["params"] == [one, two]
+    assert rushlight.optim.SGD([{"params": given}], lr=0.1).param_groups[0]["params"] == [one, two]
+    with pytest.raises(TypeError, match=r"'Linear' object is not iterable(?s:.*)give model\.parameters\(\)"):
+        rushlight.optim.Adam(nn.Linear(1, 1))
+    with pytest.raises(TypeError, match=r"one of the params is Linear(?s:.*)model\.parameters\(\)"):
+        rushlight.optim.Adam(nn.Sequential(nn.Linear(1, 1)))
+
+
+def stepped(t, kind, **settings):
+    w = t.tensor([1.0, -2.0], requires_grad=True)
+    steps = getattr(t.optim, kind)([w], lr=0.1, **settings)
+    steps.param_groups[0]["step"] = 0             # a wrapper's own number
+    for _ in range(3):
+        (w * w).sum().backward()
+        steps.step()
+    return t.stack([w.detach(), steps.state[w]["step"].expand(2)])
+
+
+@pytest.mark.origin("model zoos")
+@pytest.mark.parametrize("kind", ["Adam", "NAdam", "ASGD"])
+def test_a_step_of_the_users_in_a_group(oracle, kind):
+    np.testing.assert_allclose(stepped(rushlight, kind).numpy(), oracle(lambda t: stepped(t, kind)), rtol=1e-6)
+
+
+class Copied(rushlight.optim.Optimizer):
+    """SGD as it stands in torch's own files."""
+
+    def __init__(self, params, lr, differentiable=False):
+        super().__init__(params, {"lr": lr, "differentiable": differentiable})
+
+    @optimizer._use_grad_for_differentiable
+    def step(self):
+        for group in self.param_groups:
+            params, grads = [*group["params"]], [p.grad for p in group["params"]]
+            optimizer._view_as_real(params, grads)
+            for p, g in zip(params, grads):
+                p.add_(g, alpha=-optimizer._get_value(optimizer._to_scalar(group["lr"])))
+                self.recorded = p.requires_grad and p.grad_fn is not None
+
+
+@pytest.mark.origin("model zoos")
+@pytest.mark.parametrize("differentiable", [False, True])
+def test_optimizers_copied_out_of_torch(differentiable):
+    w = rushlight.tensor([1 + 2j], requires_grad=True)
+    p = w.clone()
+    p.retain_grad()
+    p.abs().square().sum().backward()
+    sgd = Copied([w if not differentiable else p], rushlight.tensor([0.25]), differentiable)
+    if not differentiable:
+        w.grad = p.grad
+    sgd.step()
+    assert sgd.param_groups[0]["params"][0].tolist() == [0.5 + 1j]
+    assert sgd.recorded is differentiable
+    assert optimizer._default_to_fused_or_foreach([w], False, True) == (False, False)
+    assert optimizer._stack_if_compiling([w]) == [w]
+    assert "cuda" in optimizer._get_capturable_supported_devices()

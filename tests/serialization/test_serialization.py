@@ -8,6 +8,7 @@ import io
 import os
 import pickle
 import pickletools
+import re
 import struct
 import zipfile
 from collections import Counter, OrderedDict
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight import dtypes
+from rushlight import dtypes, tensor
 from rushlight.nn.parameter import Parameter
 from rushlight.serialization import (
     add_safe_globals,
@@ -603,3 +604,36 @@ def test_large_records_are_aligned_too(monkeypatch):
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     test_records_stand_at_multiples_of_64()
     assert round_trip(rushlight.arange(300)).tolist() == list(range(300))
+
+
+@pytest.mark.origin("newcomers")
+def test_a_full_disk_is_told_with_the_file_and_the_old_one_stays(tmp_path, monkeypatch):
+    file = tmp_path / "w.pt"
+    rushlight.save({"a": rushlight.zeros(2)}, file)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=re.escape(str(file))):
+        rushlight.save({"a": rushlight.ones(2)}, file)
+    assert rushlight.load(file)["a"].tolist() == [0.0, 0.0]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.origin("suites")
+def test_a_file_that_is_still_open_can_be_loaded_by_its_name(tmp_path):
+    with open(tmp_path / "weights.pt", "wb") as file:
+        rushlight.save({"a": tensor([1, 2])}, file)
+        assert rushlight.load(file.name, mmap=True)["a"].tolist() == [1, 2]
+
+
+@pytest.mark.origin("suites")
+def test_older_files_load_from_objects_that_only_read_and_seek():
+    import io
+    file = io.BytesIO()
+    rushlight.save(tensor([1, 2]), file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+
+    class Plain:
+        read, readline, seek, tell = file.read, file.readline, file.seek, file.tell
+    assert rushlight.load(Plain()).tolist() == [1, 2]

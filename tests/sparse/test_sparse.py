@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import operator
 import pickle
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import rushlight
 import rushlight.nn
 from rushlight.autograd import gradcheck, gradgradcheck
-from tests.support.programs import Programs
+from tests.support.programs import Programs, leaf, outcome
 
 program = Programs()
 
@@ -244,3 +245,151 @@ def test_files_go_both_ways(torch):
         file = io.BytesIO()
         rushlight.save({"s": ours}, file)
         assert repr(torch.load(io.BytesIO(file.getvalue()))["s"]) == repr(s)
+
+
+like_torch = Programs()
+
+
+@like_torch.found_in("libraries")
+def sparse_times_dense_by_its_old_name(torch):
+    a = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    return [torch.dsmm(a, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))]
+
+
+def pieces(torch):
+    """Two sparse matrices, the second with a place stored twice, and one of vectors."""
+    at, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0])
+    return (torch.sparse_coo_tensor(at, values, (2, 3)), torch.sparse_coo_tensor(at[:, [0, 1, 1]], values, (2, 3)),
+            torch.sparse_coo_tensor(at, torch.arange(6.0).reshape(3, 2), (2, 3, 2)))
+
+
+@like_torch.found_in("torch tests")
+def sparse_tensors_stand_one_after_another(torch):
+    s, u, h = pieces(torch)
+    joined = [torch.cat([s, u]), torch.cat([s, u], -1), torch.cat([h, h]), torch.stack([s, u]), torch.stack([s, u], -1),
+              torch.stack([s, u], 1), torch.cat([s])]
+    return [part for t in joined for part in (t._indices(), t._values(), list(t.shape))] + [
+        torch.bmm(torch.stack([s, s]), torch.ones(2, 3, 2)), outcome(torch.cat, [s, u.to_dense()]),
+        outcome(torch.cat, [s, h]), outcome(torch.cat, [s, u.t()])]
+
+
+@like_torch.found_in("torch tests")
+def parts_and_sums_of_sparse_tensors(torch):
+    (s, u, h), linear, w = pieces(torch), torch.nn.functional.linear, torch.ones(2, 3)
+    dense = [s[1, 2], h[1, 2], h[1, 2, 1], torch.norm(s), torch.any(s), u.any(), linear(s, w), linear(s, w, w[:, 0]),
+             *torch.sparse.sum(s, 0, torch.float64).to_dense()]
+    sparse = [*s, *s.unbind(1), s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), s // 2, s.floor_divide(2), u.signbit(),
+              torch.isposinf(s), u.nan_to_num(), torch.sum(s, 0, keepdim=True), s.sum(1, True), h[1]]
+    return [*dense, *[t.to_dense() for t in sparse], outcome(s.narrow_copy, 1, 2, 2), outcome(torch.argmax, s)]
+
+
+@pytest.mark.origin("torch tests")
+def test_gradients_reach_the_parts_of_sparse_tensors():
+    parts = [s.requires_grad_() for s in pieces(rushlight)[:2]]
+    (rushlight.cat([parts[0], parts[1] * 2], 1).to_dense() ** 2).sum().backward()
+    assert parts[0].grad.to_dense().tolist() == [[0, 0, 6], [8, 0, 10]]
+    assert parts[1].grad.to_dense().tolist() == [[0, 0, 24], [72, 0, 0]]
+
+
+@like_torch.found_in("torch tests")
+def ops_of_sparse_tensors_fill_out(torch):
+    s, ones = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse(), torch.ones(2, 2)
+
+    def filled(op, *args, out):
+        return [outcome(lambda: op(*args, out=out) is out), out.to_dense() if out.is_sparse else out]
+    made = [filled(op, *args, out=torch.zeros_like(s)) for op, *args in (
+        (torch.neg, s), (torch.sqrt, s), (torch.add, s, s), (torch.mul, s, 2.0), (torch.div, s, 2.0), (torch.pow, s, 2.0))]
+    return made + [filled(op, *args, out=torch.zeros(2, 2)) for op, *args in (
+        (torch.mm, s, ones), (torch.matmul, s, ones), (torch.add, ones, s), (torch.addmm, ones, s, ones))] + [
+        isinstance(outcome(torch.neg, s, out=torch.zeros(2, 2)), str), isinstance(outcome(torch.neg, ones, out=s), str)]
+
+
+@like_torch.found_in("torch tests")
+def one_number_as_a_sparse_tensor(torch):
+    x = leaf(torch, 3.0)
+    x[0].to_sparse().to_dense().backward()
+    return [x.grad, *[part for t in (torch.tensor(0.0), torch.tensor(3)) for part in (
+        t.to_sparse().to_dense(), list(t.to_sparse().indices().shape), t.to_sparse(0).values())],
+        outcome(torch.ones(2).to_sparse, 0)]
+
+
+def pair(torch, one, other):
+    """Two matrices that share one place, of the dtypes of these names."""
+    return (torch.tensor([[0, 3], [7, 0]]).to(getattr(torch, one)),
+            torch.tensor([[5, 4], [0, 0]]).to(getattr(torch, other)))
+
+
+def dense(result):
+    return result.to_dense() if result.is_sparse else result
+
+
+DTYPES = ["uint8", "int16", "int64", "float32", "float64"]
+
+
+@like_torch.found_in("torch tests")
+def a_sparse_difference_is_taken_in_the_dtype_that_both_have_room_in(torch):
+    def difference(one, other, **factor):
+        a, b = pair(torch, one, other)
+        return [dense(a.to_sparse().sub(b.to_sparse(), **factor)), dense(a.sub(b.to_sparse(), **factor)),
+                dense(a.to_sparse().add(b.to_sparse(), **factor)), dense(a.add(b.to_sparse(), **factor))]
+    return [difference(one, other, **factor) for one in DTYPES for other in DTYPES for factor in ({}, {"alpha": 3})]
+
+
+@like_torch.found_in("torch tests")
+def a_sparse_tensor_keeps_its_dtype_in_place(torch):
+    def written(name, one, other):
+        a, b = pair(torch, one, other)
+        s = a.to_sparse()
+        back = getattr(s, name)(b.to_sparse())
+        return [dense(back), dense(s), back is s]
+    return [outcome(written, name, one, other)
+            for name in ("add_", "sub_", "mul_") for one in DTYPES for other in DTYPES]
+
+
+@like_torch.found_in("torch tests")
+def a_failed_write_leaves_a_sparse_tensor_as_it_was(torch):
+    s = torch.tensor([[0, 3], [7, 0]]).to_sparse()
+    return [outcome(s.mul_, 1.5), outcome(s.add_, torch.ones(2, 2).to_sparse()), outcome(s.div_, 2), s.to_dense()]
+
+
+@like_torch.found_in("torch tests")
+def a_function_that_keeps_zeros_is_there_in_place_for_sparse_tensors(torch):
+    def written(name, numbers):
+        s = torch.tensor(numbers).to_sparse()
+        back = getattr(s, name)()
+        return [back is s, dense(s)]
+    names = ["abs_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "conj_physical_", "deg2rad_", "erf_", "erfinv_",
+             "expm1_", "floor_", "frac_", "log1p_", "nan_to_num_", "neg_", "rad2deg_", "relu_", "round_", "sgn_", "sign_",
+             "sin_", "sinh_", "sqrt_", "tan_", "tanh_", "trunc_"]
+    return [written(name, [0.0, 0.25, -0.75, 0.0]) for name in names] + [
+        outcome(written, name, [0, 3]) for name in ("abs_", "neg_", "sign_", "sin_", "sqrt_")]
+
+
+@like_torch.found_in("torch tests")
+def sparse_bools_are_not_subtracted(torch):
+    bits, numbers = torch.tensor([True, False]).to_sparse(), torch.tensor([1, 2]).to_sparse()
+    return [outcome(operator.sub, a, b) for a in (bits, numbers) for b in (bits, numbers) if bits is a or bits is b]
+
+
+@like_torch.found_in("torch tests")
+def a_factor_of_another_kind_is_refused_beside_sparse_tensors(torch):
+    a = torch.tensor([1, 2])
+    return [outcome(a.to_sparse().add, a.to_sparse(), alpha=1.5), outcome(a.add, a.to_sparse(), alpha=1.5),
+            dense(a.float().add(a.to_sparse(), alpha=1.5))]
+
+
+@pytest.mark.origin("model zoos")
+def test_sparse_tensors_that_store_nothing():
+    g = rushlight.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (4, 2))
+    for nothing in (rushlight.zeros_like(g), rushlight.empty_like(g), g.new().resize_as_(g)):
+        assert (nothing.shape, nothing.sparse_dim(), nothing._nnz(), nothing.is_sparse) == ((4, 2), 1, 0, True)
+    assert g._nnz() == 2
+    assert g.new().shape == (0,)
+    assert g.is_same_size(rushlight.ones(4, 2))
+    assert rushlight.zeros_like(g, dtype=rushlight.float64).dtype is rushlight.float64
+    assert rushlight.zeros_like(g, layout=rushlight.strided).tolist() == [[0, 0]] * 4
+    with pytest.raises(RuntimeError, match="that stores values stays"):
+        g.resize_as_(rushlight.sparse_coo_tensor(size=(1, 1)))
+
+
+test_program = like_torch.test()

@@ -215,3 +215,20 @@ def test_where_it_stays_dense():
         step()
     assert np.allclose(w.grad.to_dense(), expected)
     assert gradcheck(lambda v: nn.functional.embedding(index, v * 1, sparse=True), (w.detach().double().requires_grad_(),))
+
+
+def accumulated(t):
+    """Adagrad for sparse gradients, as optimizers of one's own do it."""
+    w = t.nn.Embedding(4, 2, sparse=True, _weight=t.arange(8.0).view(4, 2) + 1)
+    w(t.tensor([2, 0, 2])).square().sum().backward()
+    g = w.weight.grad.coalesce()
+    total = t.zeros_like(w.weight.detach())
+    total.add_(g.new(g._indices(), g._values().pow(2), g.size()))
+    std = total.sparse_mask(g)
+    w.weight.data.add_(g.new(g._indices(), g._values() / std._values().sqrt(), g.size()), alpha=-0.5)
+    return w.weight.detach()
+
+
+@pytest.mark.origin("model zoos")
+def test_sparse_gradients_in_optimizers_of_ones_own(oracle):
+    np.testing.assert_allclose(accumulated(rushlight).numpy(), oracle(accumulated), rtol=1e-6)

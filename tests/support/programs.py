@@ -38,17 +38,41 @@ def compare(ours, theirs, where):
 class Programs(dict):
     """Programs by name; a decorator that adds one."""
 
+    def __init__(self):
+        super().__init__()
+        self.origins = {}                         # name -> where the program was found, if it was found by others
+
     def __call__(self, function):
         self[function.__name__] = function
         return function
 
+    def found_in(self, origin):
+        """The decorator for a program that carries the marker `origin`."""
+        def add(function):
+            self.origins[function.__name__] = origin
+            return self(function)
+
+        return add
+
     def test(self):
-        """The test of all of them, those included that are added after it."""
-        @pytest.mark.parametrize("name", self)
+        """The test of all programs, also of those that are added after this call."""
+        @pytest.mark.parametrize("name", Cases(self))
         def test_program(oracle, name):
             like_torch(oracle, self[name])
 
         return test_program
+
+
+class Cases:
+    """The parameters of the test of programs, listed when pytest collects."""
+
+    def __init__(self, programs):
+        self.programs = programs
+
+    def __iter__(self):
+        for name in self.programs:
+            origin = self.programs.origins.get(name)
+            yield pytest.param(name, marks=[pytest.mark.origin(origin)] if origin else [])
 
 
 def leaf(torch, *numbers):

@@ -186,3 +186,13 @@ def test_numbers_are_drawn_in_the_default_dtype(make):
         assert rushlight.rand(1) == after
     finally:
         rushlight.set_default_dtype(rushlight.float32)
+
+
+@pytest.mark.origin("scripts")
+def test_images_are_normalized_by_as_many_numbers_as_they_have_channels():
+    normalize = rushlight.vision.transforms.Normalize([0.5, 0.5, 0.5], [0.5, 0.25, 0.5])
+    grey, coloured = rushlight.ones(1, 2, 2), rushlight.ones(3, 2, 2)
+    with pytest.raises(RuntimeError, match=r"output with shape \[1, 2, 2\] doesn't match the broadcast shape \[3, 2, 2\]"):
+        normalize(grey)
+    assert normalize(coloured)[:, 0, 0].tolist() == [1.0, 2.0, 1.0]
+    assert coloured.sum() == 12                   # as it was

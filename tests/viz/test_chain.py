@@ -232,3 +232,12 @@ def test_contributions_refuse():
         torch.contributions(torch.ones(1, requires_grad=True), of=x * x)
     with pytest.raises(ValueError, match="no graph"):
         torch.contributions(x, of=x)
+
+
+@pytest.mark.origin("newcomers")
+def test_an_explanation_calls_constants_by_the_users_names():
+    weight, rows, z = torch.ones(3, 3, requires_grad=True), torch.rand(2, 3), 0 * torch.ones(1)
+    told = str(torch.explain((rows @ weight).tanh().sum(), wrt=weight))
+    assert "= rows @ weight " in told
+    assert z.item() == 0
+    assert told.startswith("dy/dweight by the chain rule")      # z is taken

@@ -237,3 +237,34 @@ def test_a_tree_is_drawn_without_crossings():
     leaves = [points[i].x for i in (3, 4, 5, 6)]
     assert leaves == sorted(leaves) or leaves == sorted(leaves, reverse=True)
     assert points[0].x == pytest.approx((points[1].x + points[2].x) / 2)
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize(("params", "says"), [([torch.ones(2)], "named_parameters"), ([1, 2], "named_parameters")])
+def test_names_of_leaves_come_in_pairs(params, says):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match=says):
+        torch.viz.graph(x * 2, params)
+
+
+@pytest.mark.origin("newcomers")
+def test_what_is_no_tensor_has_no_graph():
+    with pytest.raises(TypeError, match="not of float"):
+        torch.viz.print_graph(3.0)
+
+
+@pytest.mark.origin("newcomers")
+def test_a_picture_needs_its_folder(tmp_path):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(FileNotFoundError):
+        torch.viz.png(x * 2, tmp_path / "none" / "graph.png")
+
+
+@pytest.mark.origin("newcomers")
+def test_a_tree_for_a_terminal_of_few_characters():
+    x = torch.ones(2, requires_grad=True)
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    torch.viz.print_graph(x * x + x, {"\u03b1": x}, file=out)
+    out.seek(0)
+    assert [line[:17] for line in out.read().splitlines()[:3]] == [
+        "AddBackward0 (2,)", "|- MulBackward0 (", "|  |- AccumulateG"]

@@ -374,3 +374,35 @@ def keep_picture(tab, name):
         tab.wait_for_timeout(400)
         Path(folder).mkdir(parents=True, exist_ok=True)
         tab.screenshot(path=Path(folder) / f"step-page-{name}.png")
+
+
+LAPS = """() => {
+    const boxes = kind => [...document.querySelectorAll(kind)].filter(t => t.textContent).map(t => t.getBBox());
+    const over = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+    return ["text.sent", "text.name"].map(kind => boxes(kind).some((a, i, all) => all.slice(i + 1).some(b => over(a, b))));
+}"""
+
+
+@pytest.mark.origin("newcomers")
+def test_words_of_the_page_do_not_cover_each_other(tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    names = {f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p for n, p in model.named_parameters()}
+    torch.viz.html(model(torch.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        for _ in range(4):
+            assert page.evaluate(LAPS) == [False, False]
+            page.keyboard.press("ArrowRight")
+        browser.close()
+
+
+@pytest.mark.origin("newcomers")
+def test_a_page_of_a_model_that_nobody_holds():
+    page = torch.viz.html(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)).sum())
+    assert "AccumulateGrad" in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import io
+import math
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import rushlight
 from rushlight import optional
 from rushlight.autograd import grad, gradcheck, gradgradcheck
+from tests.support.programs import Programs, outcome
 
 linalg = rushlight.linalg
 RANDOM = np.random.default_rng(5)
@@ -466,3 +468,40 @@ def test_out_is_filled(kind):
     back = linalg.eigh(a, out=pair)
     assert back.eigenvalues is pair[0]
     assert back.eigenvectors is pair[1]
+
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.origin("edge cases")
+def test_determinants_of_what_is_not_finite():
+    good = [[2.0, 1.0], [1.0, 3.0]]
+    matrices = [[[NAN, 2.0], [3.0, 4.0]], good, [[1.0, 2.0], [2.0, 4.0]], [[INF, 1.0], [1.0, 1.0]]]
+    x = rushlight.tensor(matrices, requires_grad=True)
+    made = rushlight.linalg.det(x)
+    made.sum().backward()
+    assert made[0].isnan()
+    assert x.grad[0].isnan().all()
+    np.testing.assert_allclose(x.grad[1:3].numpy(), [[[3, -1], [-1, 2]], [[4, -2], [-2, 1]]], rtol=1e-5)
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def what_linear_algebra_refuses(torch):
+    a = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 2.0]])
+    return [outcome(torch.linalg.vector_norm, a, "fro"),
+            outcome(torch.linalg.matrix_power, a[:, :2], 1.5), outcome(torch.tensordot, a, a, ([0], [5])),
+            torch.tensordot(a, a, ([-1], [-1]))]
+
+
+@pytest.mark.origin("tutorials")
+def test_which_of_several_has_no_cholesky_factor(oracle):
+    def infos(t):
+        matrices = t.tensor([[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
+        return t.linalg.cholesky_ex(matrices).info
+    assert infos(rushlight).tolist() == oracle(infos).tolist() == [2, 0, 2]
+
+
+test_program = program.test()

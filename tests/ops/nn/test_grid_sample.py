@@ -114,3 +114,19 @@ def test_fractional_module_keeps_its_samples():
     x = rl.rand(1, 2, 8, 8)
     assert rl.equal(m(x), m(x))
     assert list(m.state_dict()) == ["_random_samples"]
+
+
+def turned(t, n):
+    """The gradient of an image sampled at its own pixels (spatial transformers begin there): it depends on the last
+    bit of where they are, as each lies on the border of two elements' pieces."""
+    theta = t.eye(2, 3)[None].requires_grad_()
+    image = t.arange(1.0 * n * n).sin().view(1, 1, n, n)
+    grid = t.nn.functional.affine_grid(theta, (1, 1, n, n), align_corners=False)
+    (t.nn.functional.grid_sample(image, grid, align_corners=False) * image.roll(5, 3)).mean().backward()
+    return theta.grad
+
+
+@pytest.mark.origin("tutorials")
+@pytest.mark.parametrize("n", [7, 10, 28, 33])
+def test_images_sampled_at_their_pixels(oracle, n):
+    assert rl.allclose(turned(rl, n), rl.tensor(oracle(lambda t: turned(t, n))), 1e-5, 1e-5)

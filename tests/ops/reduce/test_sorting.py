@@ -331,3 +331,14 @@ def test_what_has_no_derivative_says_so(torch, function):
                 ask()
     refuse(torch)
     refuse(rushlight)
+
+
+@pytest.mark.origin("fuzzing")
+def test_bfloat16_in_order_with_nan_last():
+    x = rushlight.tensor([3, float("nan"), 1, 2, float("nan"), -1])
+    half = x.bfloat16()
+    assert half.sort()[1].tolist() == half.argsort(stable=True).tolist() == x.sort()[1].tolist() == [5, 2, 3, 0, 1, 4]
+    assert half.sort(descending=True)[1].tolist() == [1, 4, 0, 3, 2, 5]
+    assert half.topk(2, largest=False)[0].tolist() == [-1.0, 1.0]
+    assert half.kthvalue(3)[0].item() == half.nanmedian(0)[0].item() + 1 == 2.0
+    assert half.unique()[:4].tolist() == [-1.0, 1.0, 2.0, 3.0]

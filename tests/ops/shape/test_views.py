@@ -243,3 +243,29 @@ def test_copies_into_another_shape_or_into_memory_that_is_not_to_be_written(reco
     with pytest.raises(RuntimeError, match="more than one element .* or its memory is read-only"):
         (rushlight.zeros(1, requires_grad=recorded) * 1).expand(3).copy_(rushlight.ones(3))
     assert x.copy_(rushlight.ones(1, 4)).sum().item() == 12
+
+
+@pytest.mark.origin("fuzzing")
+def test_what_is_the_tensor_itself_and_what_a_view():
+    x = rushlight.ones(3, requires_grad=True)
+    assert x.flatten() is x
+    assert rushlight.broadcast_tensors(x, rushlight.ones(1))[0] is x
+    assert x.t() is not x
+    assert x.t()._base is x
+    assert not x.t().is_leaf
+    assert rushlight.ones(2, 3).flatten(1) is not x
+    assert rushlight.ones(2, 3).flatten().shape == (6,)
+
+
+@program.found_in("torch tests")
+def transposes_are_of_matrices(torch):
+    tensors = [torch.tensor(1j), torch.ones(2), torch.tensor([[1, 2j]]), torch.ones(2, 3, 4), torch.tensor(2)]
+    return [[outcome(lambda: t.mT), outcome(lambda: t.H), outcome(lambda: t.mH), outcome(t.adjoint)]  # noqa: B023
+            for t in tensors]
+
+
+@program.found_in("torch tests")
+def wider_elements_stand_where_whole_ones_do(torch):
+    x = torch.arange(24, dtype=torch.int16)
+    views = (x.view(4, 2, 3), x[:20].view(4, 5)[:, 1:], x.view(8, 3)[:, :2], x.view(6, 4).T, x[1:3], x[2:6], x[0])
+    return [outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)]

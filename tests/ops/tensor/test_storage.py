@@ -190,3 +190,74 @@ def test_read_only_memory_stays_so():
     with pytest.raises(RuntimeError, match="read-only"):
         x[0] = 1
     assert bytes(x.tolist()) == b"abcd"
+
+
+@pytest.mark.origin("programs")
+def test_storage():
+    x = rushlight.arange(4.0).reshape(2, 2)
+    memory = x[1].storage()
+    memory[0] = 9
+    assert x.tolist() == [[9, 1], [2, 3]]
+    assert memory == x.storage()
+    assert memory != x.clone().storage()
+    assert x.untyped_storage().data_ptr() == x.data_ptr()
+    assert rushlight.is_storage(memory.untyped())
+    told = repr(rushlight.ones(1).storage())
+    assert told == " 1.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 1]"
+    with pytest.raises(RuntimeError, match="slices are only supported"):
+        memory[1:]
+
+
+@run.found_in("torch tests")
+def tensors_are_set_on_other_memory(torch):
+    source, x, y = torch.arange(6.0), torch.zeros(2), torch.tensor([])
+    made = [x.set_(source.storage(), 1, (2, 2), (2, 1)).clone(), list(x.stride()), x.storage_offset(),
+            y.set_(source.untyped_storage()).clone(), outcome(y.set_, torch.arange(3)), y.set_(source[2:4]).clone()]
+    x[0] = 10.0
+    return [*made, source, y, y.set_(source, 1, (2,)).clone(), y.set_(),
+            outcome(torch.ones(1, requires_grad=True).set_, source)]
+
+
+@run.found_in("torch tests")
+def storages_of_windows_are_those_of_the_whole(torch):
+    x = torch.arange(12.0).view(4, 3)
+    views = [x.as_strided((2, 2), (3, 1), 1), x.unfold(0, 2, 1), x.t(), x[1:].unfold(1, 2, 1)[:, 1]]
+    return [[v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr(), v.storage_offset(),
+             v.untyped_storage().nbytes()] for v in views]
+
+
+@run.found_in("torch tests")
+def sizes_that_no_memory_has_are_refused(torch):
+    return [outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])]
+
+
+@run.found_in("torch tests")
+def tensors_in_their_own_size_stay_as_they_lie(torch):
+    x, image = torch.arange(6.0).view(2, 3).t(), torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
+    flat, kept = torch.rand(image.numel()), list(x.resize_as_(x).stride())
+    return [kept, list(flat.resize_as_(image, memory_format=torch.preserve_format).stride()),
+            list(x.resize_(3, 2, memory_format=torch.contiguous_format).stride()),
+            outcome(x.resize_, 2, memory_format=torch.preserve_format)]
+
+
+@pytest.mark.origin("torch tests")
+def test_tensors_in_files(tmp_path, oracle):
+    def ask(lib):
+        path = str(tmp_path / lib.__name__)
+        shared = lib.from_file(path, shared=True, size=4, dtype=lib.float64)
+        shared[1] = 5.0
+        own = lib.from_file(path, size=3, dtype=lib.float64)
+        own += 1.0
+        assert type(shared.numpy()) is np.ndarray
+        with pytest.raises(RuntimeError):
+            lib.from_file(path, size=200)
+        return np.concatenate([np.fromfile(path), own.numpy()])
+    np.testing.assert_array_equal(ask(rushlight), oracle(ask))
+
+
+@pytest.mark.origin("torch tests")
+def test_storages_say_whether_they_are_shared():
+    x = rushlight.zeros(2)
+    assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [False, False]
+    x.share_memory_()
+    assert [x.storage().is_shared(), x.untyped_storage().is_shared()] == [True, True]
