@@ -36,6 +36,30 @@ def pytest_addoption(parser):
     )
 
 
+    parser.addoption("--quick", action="store_true", help="without what is marked exhaustive (`make test`)")
+    parser.addoption("--origin", help="only tests with this marker `origin`: who found what they show")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what --quick and --origin leave out.
+
+    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its cases but each nth are."""
+    seen, kept, left = {}, [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        case = seen[test] = seen.get(test, -1) + 1
+        origins = [mark.args[0] for mark in item.iter_markers("origin")]
+        unwanted = config.getoption("--quick") and is_exhaustive(item.get_closest_marker("exhaustive"), case)
+        unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
+        (left if unwanted else kept).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def is_exhaustive(mark, case):
+    return mark is not None and not ("every" in mark.kwargs and case % mark.kwargs["every"] == 0)
+
+
 def pytest_configure(config):
     if config.getoption("--golden") == "write":
         if getattr(config.option, "numprocesses", None):
@@ -90,11 +114,14 @@ def nothing_paid(monkeypatch):
 
 @pytest.fixture
 def uncollected(nothing_paid):
-    """No garbage collector while the test runs; what it leaves behind is counted by the test."""
+    """No garbage collector while the test runs; what it leaves behind is counted by the test. `gc.freeze` sets the objects
+    of all tests before it aside: a collection in the test then walks through those of the test alone."""
     gc.collect()
+    gc.freeze()
     gc.disable()
     yield
     gc.enable()
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""A folder is a layer, and folders import downwards. Not collected until the package has these folders: rename to test_layers.py then."""
+"""A folder is a layer, and folders import downwards.
+
+Not collected until the package has these folders; this file then becomes test_layers.py.
+"""
 
 from __future__ import annotations
 

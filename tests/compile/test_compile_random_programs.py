@@ -85,6 +85,7 @@ def numbers(tensors, w):
     return [t.detach().numpy() for t in tensors[0]] + [tensors[1].numpy()] + ([] if w.grad is None else [w.grad.numpy()])
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_random_programs(backend):
     if backend == "numba":

@@ -108,6 +108,7 @@ def played(seed, wrapped):
     return results + after, f
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_random_step(seed):
     want, _ = played(seed, lambda f: f)

@@ -133,6 +133,7 @@ def train(name, compiled):
     return [float(run(*batch(rng))) for _ in range(STEPS)], list(model.parameters()), run
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", WORK)
 def test_fifty_steps(name):
     want, parameters, _ = train(name, False)

@@ -95,6 +95,7 @@ print(kept, *x)
 """
 
 
+@pytest.mark.exhaustive
 def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_path):
     """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has read it."""
     def ran(twice):
@@ -122,6 +123,7 @@ print(x[1])
 """
 
 
+@pytest.mark.exhaustive
 def test_a_part_calls_a_loop_that_was_compiled_anew(tmp_path):
     """The machine code of the loop is lost, and what another process makes has another name: LLVM ended the process."""
     def ran(others):

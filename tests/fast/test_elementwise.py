@@ -51,6 +51,7 @@ def jobs(op):
     return found
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_every_loop_gives_what_numpy_gives(name):

@@ -138,6 +138,7 @@ def test_the_slope_of_a_spread_of_nothing_is_0():
     assert (x.grad == 0).all()
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("how", ["sum", "mean", "prod", "amax", "amin"])

@@ -141,6 +141,7 @@ EACH = {
 REDUCTIONS = {**SEVERAL, **ONE, **EACH}
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("loops", [True, False], ids=["loops", "NumPy"])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(name, loops, monkeypatch):
@@ -235,6 +236,7 @@ def added_at(a, dim):
     return np.moveaxis(r, 0, dim)
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("loops", [True, False], ids=["loops", "NumPy"])
 @pytest.mark.parametrize("name", SCANS)
 def test_scans(name, loops, monkeypatch):
@@ -299,6 +301,7 @@ def total(made):
     return sum(((rl.arange(r.numel(), dtype=r.dtype) % 7 + i).reshape(r.shape) * r).sum() for i, r in enumerate(outputs))
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", [name for name in {**REDUCTIONS, **SCANS, **NORMS} if name not in (
     "all", "any", "argmax", "argmin", "argsort", "norm of 0")])
 def test_gradients(name, monkeypatch):

@@ -35,6 +35,7 @@ def run(folder, before=""):
     return done.stdout.split()
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("damage", [lambda whole: whole[:len(whole) // 2], lambda whole: bytes(len(whole))],
                          ids=["cut", "zeros"])
 def test_files_that_are_no_longer_whole_are_made_anew(tmp_path, damage):

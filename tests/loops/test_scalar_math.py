@@ -76,6 +76,7 @@ def worst(name: str, real: type, wide: type) -> tuple[float, float]:
     return e.max(), x[e.argmax()]
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", sorted(REFERENCE))
 def test_float32_to_the_last_places(name):

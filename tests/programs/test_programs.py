@@ -79,6 +79,7 @@ def compare(ours, theirs):
     assert not far, f"{len(far)} of {len(expected)} numbers differ; the first: {far[:5]}"
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_prints_what_torch_prints(oracle, program):
     def ask(torch):

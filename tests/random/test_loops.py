@@ -56,6 +56,7 @@ DRAWS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=3)
 @needs_numba
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_same_bits(both, draw):

@@ -69,6 +69,12 @@ class Cases:
     def __init__(self, programs):
         self.programs = programs
 
+    def __len__(self):
+        return len(self.programs)
+
+    def __contains__(self, name):
+        return name in self.programs
+
     def __iter__(self):
         for name in self.programs:
             origin = self.programs.origins.get(name)

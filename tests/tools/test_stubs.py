@@ -110,6 +110,7 @@ def checked(tmp_path_factory):
     return {int(line): said for line, said in reversed(found)}
 
 
+@pytest.mark.exhaustive
 def test_mypy_understands_a_program(checked):
     lines = PROGRAM.split("\n")
     expected = {i: line.partition("# ")[2] for i, line in enumerate(lines, 1) if "# " in line}

@@ -53,6 +53,7 @@ def facts(make):
     return len(state), total, float(out.double().norm()), after
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("name", TORCHVISION)
 def test_fresh_networks_are_torchvisions(name):
     make, (count, total, norm, after) = TORCHVISION[name]

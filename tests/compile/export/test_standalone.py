@@ -109,6 +109,7 @@ def given_to(program, args):
     return [find(source, list(args)).array.copy() for source in program.forward.sources]
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("make", [mlp, lenet, gpt])
 def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     pytest.importorskip("numba")

@@ -78,6 +78,7 @@ def train(make, backend, batch=(4, 8), steps=STEPS):
     return losses, f, model
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize(("make", "batch"), [(GPT, (4, 8)), (lambda: GPT(0.2), (4, 8)), (Net, (4, 64))],
                          ids=["gpt", "gpt with dropout", "convolutions"])

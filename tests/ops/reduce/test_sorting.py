@@ -121,6 +121,7 @@ def test_complex_numbers_have_no_order(name):
         getattr(x, name)(*args)
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize(("shape", "dim"), [((7,), 0), ((20, 30), 1), ((20, 30), 0), ((3, 50, 4), 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
