@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 import io
 import sys
 import tokenize
@@ -89,6 +90,7 @@ BRANCHING = (
 )
 
 
+@functools.cache
 def sizes(package):
     """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring is one."""
     files, functions = {}, {}
