@@ -1,6 +1,7 @@
 # One command each. Every target makes the .venv it needs; a second call starts at once.
 #   make demo    train a network on real digits; results in ./rushlight-demo (again: ARGS=--overwrite)
-#   make test    all tests           (ORACLE=1 compares with torch 2.13, else with golden files)
+#   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
+#   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
 #   make lint    ruff and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
@@ -8,7 +9,7 @@
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
-#   make conformance   measure against torch; no count may be below tests/conformance_floor.json (all: ARGS=--full)
+#   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
 #   make clean   remove all that make made
 
 PYTHON ?= python3
@@ -23,7 +24,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test lint bench docs stubs golden ops fuzz conformance clean
+.PHONY: help demo test test-all lint bench docs stubs golden ops fuzz conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +33,9 @@ demo: $(VENV)/has-demo
 	$(BIN)/rushlight demo $(ARGS)
 
 test: $(VENV)/has-$(TESTS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --quick $(ARGS)
+
+test-all: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 lint: $(VENV)/has-lint

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
-import re
 import runpy
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,15 +17,14 @@ from rushlight.compile import paying
 from rushlight.compile.function import Compiled
 from rushlight.fast import index, policy
 from rushlight.ops.kernels import matmul
+from tests.support.oracle import Oracle, torch_or_none
+from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, database=None, **ANY_TIME)
 settings.register_profile("search", **ANY_TIME)
 settings.load_profile("same")
-
-GOLDEN = Path(__file__).parent / "golden"
-EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def pytest_addoption(parser):
@@ -40,6 +36,30 @@ def pytest_addoption(parser):
     )
 
 
+    parser.addoption("--quick", action="store_true", help="without what is marked exhaustive (`make test`)")
+    parser.addoption("--origin", help="only tests with this marker `origin`: who found what they show")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what --quick and --origin leave out.
+
+    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its cases but each nth are."""
+    seen, kept, left = {}, [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        case = seen[test] = seen.get(test, -1) + 1
+        origins = [mark.args[0] for mark in item.iter_markers("origin")]
+        unwanted = config.getoption("--quick") and is_exhaustive(item.get_closest_marker("exhaustive"), case)
+        unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
+        (left if unwanted else kept).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def is_exhaustive(mark, case):
+    return mark is not None and not ("every" in mark.kwargs and case % mark.kwargs["every"] == 0)
+
+
 def pytest_configure(config):
     if config.getoption("--golden") == "write":
         if getattr(config.option, "numprocesses", None):
@@ -48,17 +68,6 @@ def pytest_configure(config):
             raise pytest.UsageError(
                 "--golden=write asks torch, and torch is not installed: pip install torch==2.13.0"
             )
-
-
-def torch_or_none():
-    """torch, or None where it is missing or RUSHLIGHT_NO_TORCH is set (to try the golden files)."""
-    if os.environ.get("RUSHLIGHT_NO_TORCH"):
-        return None
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
 
 
 @pytest.fixture(scope="session")
@@ -105,112 +114,25 @@ def nothing_paid(monkeypatch):
 
 @pytest.fixture
 def uncollected(nothing_paid):
-    """No garbage collector while the test runs; what it leaves behind is counted by the test."""
+    """No garbage collector while the test runs; what it leaves behind is counted by the test. `gc.freeze` sets the objects
+    of all tests before it aside: a collection in the test then walks through those of the test alone."""
     gc.collect()
+    gc.freeze()
     gc.disable()
     yield
     gc.enable()
-
-
-def encode(value):
-    """Tensors, arrays, numbers, text and nests of them -> JSON. Floats go as text with all their digits."""
-    if hasattr(value, "detach"):
-        return encode_tensor(value)
-    if isinstance(value, np.ndarray):
-        return {"dtype": value.dtype.name, "shape": list(value.shape), "data": flat(value)}
-    if isinstance(value, dict):
-        return {"dict": {k: encode(v) for k, v in value.items()}}
-    if isinstance(value, (list, tuple)):
-        return {"list": [encode(v) for v in value]}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(
-        f"oracle: cannot write {type(value).__name__} to a golden file; return tensors, numbers or text"
-    )
-
-
-def encode_tensor(tensor):
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    name = str(tensor.dtype).removeprefix("torch.")
-    array = (tensor.float() if name == "bfloat16" else tensor).numpy()
-    return {"dtype": name, "shape": list(array.shape), "data": flat(array)}
-
-
-def flat(array):
-    if array.dtype.kind == "c":
-        return [[z.real, z.imag] for z in array.ravel().tolist()]
-    if array.dtype == np.float32:
-        return [float(str(x)) for x in array.ravel()]  # the fewest digits that name it: half as many
-    return array.ravel().tolist()
-
-
-def decode(value):
-    """The inverse: tensors come back as NumPy arrays (bfloat16 as float32 with the same values)."""
-    if isinstance(value, dict):
-        if "dtype" in value:
-            name = {"bfloat16": "float32"}.get(value["dtype"], value["dtype"])
-            data = [complex(*z) for z in value["data"]] if name.startswith("complex") else value["data"]
-            return np.array(data, dtype=name).reshape(value["shape"])
-        if "complex" in value:
-            return complex(*value["complex"])
-        if "list" in value:
-            return [decode(v) for v in value["list"]]
-        return {k: decode(v) for k, v in value["dict"].items()}
-    return value
-
-
-PRINTED = re.compile(r" *-?\d+\.\d*(?:e[-+]?\d+)?")          # a number with a point, and the spaces that align it
-
-
-def outline(value):
-    """What of an encoded answer is the same on every machine: all but the digits of its numbers."""
-    if isinstance(value, float):
-        return "a float"
-    if isinstance(value, str):                    # what a program printed; another processor rounds otherwise
-        return PRINTED.sub(" #", value)
-    if isinstance(value, (list, tuple)):
-        return [outline(v) for v in value]
-    if isinstance(value, dict):
-        return {k: v if k in ("dtype", "shape") else None if k == "data" else outline(v) for k, v in value.items()}
-    return value
-
-
-class Oracle:
-    """`oracle(lambda torch: ...)` -> the answer as NumPy arrays, numbers or text, in lists and dicts.
-
-    With torch the function runs; without it the answer is read from tests/golden/<file>.json, under the
-    test's name and the call's place in the test. So a test asks its questions in a fixed order."""
-
-    def __init__(self, store, test, write):
-        self.store, self.test, self.write, self.calls = store, test, write, 0
-
-    def __call__(self, ask):
-        key = f"{self.test}/{self.calls}"
-        self.calls += 1
-        torch = torch_or_none()
-        if torch is None:
-            if key not in self.store:
-                pytest.skip("torch is not installed and no golden answer was written (`make golden`)")
-            return decode(self.store[key])
-        answer = encode(ask(torch))
-        if self.write:
-            self.store[key] = answer
-        else:
-            assert outline(self.store.get(key)) == outline(answer), f"{key}: no golden answer, or an old one (`make golden`)"
-        return decode(answer)
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
 def golden_store(request):
     """The golden answers of this test file; written back at its end under --golden=write."""
-    path = GOLDEN / f"{request.path.stem}.json"
+    path = GOLDEN / request.path.relative_to(TESTS).with_suffix(".json")
     write = request.config.getoption("--golden") == "write"
     store = json.loads(path.read_text()) if path.exists() and not write else {}
     yield store
     if write and store:
-        GOLDEN.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(store.items()))
         path.write_text("{\n" + lines + "\n}\n")
 

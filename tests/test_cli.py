@@ -14,9 +14,9 @@ import pytest
 from rushlight.cli import main
 from rushlight.demo import BadInput, digits, results
 from rushlight.version import __version__
+from tests.support.paths import ROOT
 
 FILES = {"loss.png", "digits.png", "graph.svg", "backward.html", "weights.pt"}
-ROOT = Path(__file__).parent.parent
 
 
 def command(*args, cwd):

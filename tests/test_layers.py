@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "rushlight"
+from tests.support.paths import PACKAGE
 
 # Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
 # and the longest name wins; "" is the package's own __init__, torch's namespace.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import statistics
-from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "rushlight"
+from tests.support.paths import PACKAGE
+
 FILE, FUNCTION, MEDIAN = 450, 60, 12  # lines
 
 

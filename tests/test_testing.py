@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.testing import assert_close, make_tensor
+from tests.support.programs import Programs, outcome
 
 NAN, INF = float("nan"), float("inf")
 
@@ -114,3 +117,20 @@ def test_shapes_are_given_as_numbers_or_as_one_tuple():
     assert make_tensor((), dtype=rushlight.int64).shape == ()
     with pytest.raises(ValueError, match="mutually exclusive"):
         make_tensor(2, dtype=rushlight.float32, noncontiguous=True, memory_format=rushlight.contiguous_format)
+
+
+program = Programs()
+
+
+@program.found_in("suites")
+def older_comparisons(torch):
+    close = torch.testing.assert_allclose
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [outcome(close, *args) for args in (
+            (torch.tensor([1.0]), torch.tensor([1.00005])), (torch.tensor([1.0]), torch.tensor([1.001])),
+            (torch.tensor([1.0]), [1.0]), (torch.tensor([float("nan")]), torch.tensor([float("nan")])),
+            (torch.ones(1), torch.ones(1, dtype=torch.float64)), (torch.ones(1), torch.ones(1) + 1, 1.0, 1.0))]
+
+
+test_program = program.test()

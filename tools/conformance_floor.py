@@ -1,4 +1,4 @@
-"""Measure rushlight against torch, and hold the counts to a floor that only rises: tests/conformance_floor.json.
+"""Measure rushlight against torch, and hold the counts to a floor that only rises: tests/conformance/floor.json.
 
     python tools/conformance_floor.py             quick: minutes; exit 1 where a column passes less than its floor
     python tools/conformance_floor.py --full      everything
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FLOOR = ROOT / "tests" / "conformance_floor.json"
+FLOOR = ROOT / "tests" / "conformance" / "floor.json"
 HARNESS = Path(os.environ.get("CONFORMANCE") or ROOT.parent / "shared" / "conformance")
 
 Counts = dict[str, list[int]]                     # 'ops float32': [passed, applicable]

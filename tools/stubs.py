@@ -1,7 +1,7 @@
 """Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table; and
 `rushlight/ops/names.py`: the methods of Tensor that are loaded later.
 
-make stubs          writes them; tests/test_stubs.py says when they are out of date
+make stubs          writes them; tests/tools/test_stubs.py says when they are out of date
 
 What a module defines is imported from there, so that an editor finds its source and docstring. What is derived from an
 entry is spelled out, with the first lines of its docstring.

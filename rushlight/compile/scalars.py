@@ -8,7 +8,7 @@ derives every coefficient); exponents by integer arithmetic on the bits. Constan
 type: a stray Python float would turn a float32 loop into float64.
 
 `contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
-Infinities, nan, denormals and huge arguments are right everywhere (tests/test_scalars.py measures errors in
+Infinities, nan, denormals and huge arguments are right everywhere (tests/loops/test_scalar_math.py measures errors in
 ulp).
 
 float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and

@@ -180,7 +180,7 @@ def one_output(saved: Sequence[str]) -> list[str]:
         "    code = node.code = caller.f_code",
         "    node.at = caller.f_lasti if code is user.code else remember(node, caller)",
         "if state.watch is not None:",
-        "    state.watch.ran(op, values, tensor)"]
+        "    state.watch.on_op(op, values, tensor)"]
 
 
 def noted_view(op: Op) -> list[str]:

@@ -6,7 +6,7 @@ NumPy stays where a loop cannot be written or would not be faster: other dtypes 
 those with a number for each channel, and functions of libm.
 
 A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
-(compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/test_scalars.py): there the size
+(compile/paying.py). One with exp, tanh and the like differs in the last bits (tests/loops/test_scalar_math.py): there the size
 decides, and for smaller arrays through slow ops what was done before (fast/policy.py), so that a program repeated
 gives the same numbers.
 """

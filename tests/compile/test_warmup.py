@@ -1,0 +1,137 @@
+"""`rushlight warmup` compiles what would be compiled at its first use."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight
+from rushlight import cli
+from rushlight.compile import warmup
+from rushlight.ops import large
+
+pytest.importorskip("numba")
+
+
+def test_loops_are_ready_afterwards(monkeypatch):
+    monkeypatch.setattr(warmup, "OPTIMIZERS", {"Adam": [{}]})
+    said = []
+    count = warmup.warmup(lambda name, seconds: said.append(name), ["relu"])
+    assert count == len(said)
+    assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "LSTM", "Adam()"} <= set(said)
+    assert large.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
+    p = rushlight.ones(3, requires_grad=True)
+    p.grad = rushlight.ones(3)
+    assert rushlight.optim.Adam([p]).loop(p).function is not None
+
+
+@pytest.mark.parametrize("name", warmup.OPTIMIZERS)
+def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
+    for settings in warmup.OPTIMIZERS[name]:
+        p = rushlight.ones(3, requires_grad=True)
+        p.grad = rushlight.ones(3)
+        optimizer = getattr(rushlight.optim, name)([p], **settings)
+        loop = optimizer.loop(p)
+        before = loop.owed
+        if loop.function is None:
+            optimizer.step()
+            assert loop.owed > before
+        assert optimizer.loop(p) is loop
+
+
+def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
+    """Numba compiles a function for each kind of arguments: drawing finds its kind among those compiled."""
+    from rushlight.random import Generator, bernoulli, loops, normal, stream, uniform
+    for _, build in warmup.random_numbers():
+        build()
+    used = {m._LOOP.name: m._LOOP for m in (stream, uniform, normal, bernoulli)}
+    known = {name: len(getattr(loops, name).signatures) for name in used}
+    assert min(known.values()) > 0
+    for name, loop in used.items():
+        monkeypatch.setattr(loop, "compiled", getattr(loops, name))
+    g = Generator().manual_seed(0)
+    scaled, chances = lambda n: g.uniform(n, low=1.0, high=2.0), lambda n: g.bernoulli_scalar(0.5, n, "float32")
+    for draw in (g.uniform, scaled, g.normal, chances):
+        draw(20), draw(700)
+    assert known == {name: len(getattr(loops, name).signatures) for name in used}
+
+
+def test_frequent_ops_have_loops():
+    assert len(list(warmup.elementwise(warmup.FREQUENT))) > 100
+    assert not [name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))]
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch, capsys):
+    monkeypatch.setattr("rushlight.compile.cache.folder", lambda: None)
+    assert cli.main(["warmup"]) == 2
+    assert "RUSHLIGHT_CACHE" in capsys.readouterr().err
+
+
+def test_without_numba(monkeypatch, capsys):
+    def missing():
+        raise ImportError("Numba is not installed: pip install rushlight[jit]")
+    monkeypatch.setattr(warmup, "backend", missing)
+    assert cli.main(["warmup"]) == 2
+    assert "pip install rushlight[jit]" in capsys.readouterr().err
+
+
+def test_the_command_says_what_it_did(monkeypatch, capsys):
+    monkeypatch.setattr(warmup, "warmup", lambda say: say("relu", 0.5) or 1)
+    assert cli.main(["warmup"]) == 0
+    assert "  0.50 s  relu\n1 loops are in" in capsys.readouterr().out
+
+
+CALLED = r"""
+import numpy as np
+from rushlight.compile.cache import compiled
+once = compiled("def kernel(x):\n    for i in range(x.shape[0]):\n        x[i] = exp(x[i]) + f32(2.25)\n")
+x = np.ones(3, np.float32)
+once(x)
+kept = [made.library._shared_module is not None for made in once.overloads.values()]
+if {}:
+    compiled("def kernel(x):\n    once(x)\n    once(x)\n", callees={{"once": once}})(x)
+print(kept, *x)
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_path):
+    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has read it."""
+    def ran(twice):
+        return subprocess.run([sys.executable, "-c", CALLED.format(twice)], capture_output=True, text=True, check=True,
+                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}).stdout.split()
+    once = np.exp(np.float32(1)) + np.float32(2.25)
+    ran(False)
+    kept, *found = ran(True)
+    assert kept == "[False]"
+    expected = np.full(3, np.exp(np.exp(once) + 2.25) + 2.25)
+    np.testing.assert_allclose([float(x) for x in found], expected, rtol=1e-5)
+
+
+PARTED = """
+import sys
+import numpy as np
+from rushlight.compile.cache import calling, compiled
+for n in range(int(sys.argv[1])):                 # other functions: Numba numbers them, and names loops by numbers
+    compiled(f"def kernel(x):\\n    return x[0] + f32({n})\\n")(np.ones(3, np.float32))
+one = compiled("def kernel(x, i):\\n    x[i] = x[i] + f32(2)\\n")
+whole = calling("def kernel(x):\\n    inner(x)\\n\\n\\n@cached\\ndef inner(x):\\n    one(x, 1)\\n", one=one)
+x = np.ones(3, np.float32)
+whole(x)
+print(x[1])
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_part_calls_a_loop_that_was_compiled_anew(tmp_path):
+    """The machine code of the loop is lost, and what another process makes has another name: LLVM ended the process."""
+    def ran(others):
+        return subprocess.run([sys.executable, "-c", PARTED, str(others)], capture_output=True, text=True,
+                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)})
+    assert ran(0).stdout == "3.0\n"
+    callee, = [file for file in (tmp_path / "loops").glob("*.py") if "f32(2)" in file.read_text()]
+    for file in (tmp_path / "loops" / "__pycache__").glob(f"{callee.stem}*.nb*"):
+        file.unlink()
+    assert ran(7).stdout == "3.0\n"
+    assert ran(0).stdout == "3.0\n"

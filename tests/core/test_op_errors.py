@@ -1,0 +1,120 @@
+"""Ops refuse what torch refuses, in the same words where that is promised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rushlight
+from tests.support.programs import Programs, outcome
+
+
+@pytest.mark.origin("fuzzing")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda lib: lib.stack([lib.tensor(1.0), lib.tensor(1.0)], 1),
+        lambda lib: lib.stack([lib.ones(3)] * 2, -3),
+        lambda lib: lib.cat([lib.ones(2)] * 2, 1),
+        lambda lib: lib.tensor(2.0).index_select(0, lib.tensor([0, 0])),
+        lambda lib: lib.cat([lib.ones(2, 3), lib.ones(2)], 1),
+    ],
+)
+def test_errors_of_dimensions_that_are_not_there(torch, ask):
+    with pytest.raises(Exception) as expected:
+        ask(torch)
+    with pytest.raises(expected.type) as got:
+        ask(rushlight)
+    assert str(got.value).startswith(str(expected.value).partition("\n")[0][:40])
+
+
+REFUSED = {
+    "softmax of whole numbers": lambda t: t.arange(3).softmax(0),
+    "softmax of truths": lambda t: t.tensor([[True]]).softmax(1),
+    "log_softmax of whole numbers": lambda t: t.nn.functional.log_softmax(t.arange(3), 0),
+    "a parameter of numbers": lambda t: t.nn.Parameter([1.0]),
+    "a parameter of an array": lambda t: t.nn.Parameter(np.ones(2)),
+    "a parameter of whole numbers": lambda t: t.nn.Parameter(t.arange(2)),
+}
+
+
+@pytest.mark.origin("scripts")
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_as_in_torch(oracle, name):
+    def kind(t):
+        with pytest.raises((AttributeError, NotImplementedError, RuntimeError)) as caught:
+            REFUSED[name](t)
+        return caught.type.__name__
+
+    assert kind(rushlight) == oracle(kind)
+
+
+program = Programs()
+
+
+@program.found_in("torch tests")
+def none_is_no_tensor(torch):
+    f, x = torch.nn.functional, torch.ones(2, 2)
+    calls = [
+        torch.sin,
+        torch.sum,
+        torch.max,
+        torch.zeros_like,
+        f.relu,
+        f.gelu,
+        f.elu,
+        f.dropout,
+        torch.nn.Linear(2, 2),
+        torch.nn.Conv2d(1, 1, 1),
+        torch.nn.MaxPool2d(2),
+        torch.nn.LayerNorm(2),
+        torch.nn.BatchNorm1d(2),
+    ]
+    return [outcome(call, None) for call in calls] + [
+        outcome(torch.matmul, x, None),
+        outcome(torch.matmul, [1.0], x),
+        outcome(f.cross_entropy, None, x),
+    ]
+
+
+NAN = float("nan")
+
+
+REFUSED_IN_THE_SAME_WORDS = {
+    "lists of different length": lambda t: t.tensor([[1, 2], [3]]),
+    "deeper": lambda t: t.tensor([[[1, 2], [3, 4]], [[1, 2], [3]]]),
+    "one list is missing": lambda t: t.tensor([[1, 2], 3]),
+    "images without a batch": lambda t: t.ones(3, 4, 5).permute(0, 2, 3, 1),
+    "a dimension left out": lambda t: t.ones(2, 2).permute(0),
+    "expand what is not one": lambda t: t.ones(2, 3).expand(4, 2, 4),
+    "broadcast_to": lambda t: t.broadcast_to(t.ones(2), (3,)),
+    "expand_as": lambda t: t.ones(2).expand_as(t.ones(3)),
+    "too many indices": lambda t: t.ones(2, 2)[0, 0, 0],
+    "the element of a number": lambda t: t.tensor(1.0)[0],
+    "a slice of a number": lambda t: t.tensor(1.0)[:],
+    "the first of none": lambda t: t.tensor(1.0)[..., :1],
+    "elements of a number": lambda t: t.tensor(1.0)[t.tensor([0])],
+    "a mask of another shape": lambda t: t.ones(2, 2)[t.tensor([True, False, True])],
+    "along columns": lambda t: t.ones(2, 2)[:, t.tensor([True, False, True])],
+    "written where a mask does not fit": lambda t: t.ones(2, 2).__setitem__(
+        t.ones(2, 3).bool(), 1.0
+    ),
+    "one less a mask": lambda t: 1 - t.tensor([True]),
+    "numbers less a mask": lambda t: t.ones(2) - (t.ones(2) > 0),
+    "repeats that do not fit": lambda t: t.repeat_interleave(t.ones(2), t.tensor([1, 2, 3])),
+    "Cholesky of nan": lambda t: t.linalg.cholesky(t.tensor([[1.0, 0.0], [NAN, 1.0]])),
+}
+
+
+@pytest.mark.origin("tutorials")
+@pytest.mark.parametrize("name", REFUSED_IN_THE_SAME_WORDS)
+def test_refused_in_the_same_words(oracle, name):
+    def words(t):
+        with pytest.raises(Exception) as caught:
+            REFUSED_IN_THE_SAME_WORDS[name](t)
+        return f"{type(caught.value).__name__.strip('_')}: {caught.value}".split("\n")[0]
+
+    assert words(rushlight) == oracle(words)
+
+
+test_program = program.test()

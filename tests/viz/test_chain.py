@@ -1,0 +1,243 @@
+"""explain and contributions: the formula is the derivative, the paths add up, the parts are the gradient."""
+
+import random
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+
+CUBIC = """\
+dz/dx by the chain rule
+
+Forward, in steps:
+  a  = x * x  = 1.44
+  b  = a * x  = 1.728
+  z  = b + x  = 2.928
+
+The derivative of each step by its inputs:
+  dz/db  = 1  = 1
+  dz/dx  = 1  = 1
+  db/da  = x  = 1.2
+  db/dx  = a  = 1.44
+  da/dx  = x  = 1.2
+  da/dx  = x  = 1.2
+
+4 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
+  z → b → a → x  1 · x · x  = 1.44
+  z → b → a → x  1 · x · x  = 1.44
+  z → b → x      1 · a      = 1.44
+  z → x          1          = 1
+dz/dx = 5.32"""
+
+
+def leaf(value):
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def test_the_words_of_the_cubic():
+    x = torch.tensor([1.2], requires_grad=True)
+    z = x * x * x + x
+    told = torch.explain(z, wrt=x)
+    assert str(told).replace("[", "").replace("]", "") == CUBIC
+    assert x.grad is None
+    z.backward()  # nothing was freed
+    assert told.value.item() == x.grad.item()
+
+
+# -- 30 random expressions: the LaTeX, read by SymPy, computes `.grad`
+
+UNARY = [torch.sin, torch.cos, torch.exp, torch.tanh, lambda x: (x * x + 1).log(), lambda x: (x * x + 0.5).sqrt(),
+         torch.sigmoid, lambda x: -x, lambda x: x**3, lambda x: (x.exp() + 0.25) ** 0.5, lambda x: 1 / (x * x + 2),
+         lambda x: x / 3 - 0.125, lambda x: 2**x, torch.sinh, torch.square, torch.log1p]  # fmt: skip
+BINARY = [lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a / (b * b + 1),
+          lambda a, b: (a * a + 1) ** (b / 4)]  # fmt: skip
+
+
+def expression(rng, x, y):
+    pool = [x, y]
+    for _ in range(rng.randint(3, 5)):
+        if rng.random() < 0.6:
+            pool.append(rng.choice(UNARY[:-1])(rng.choice(pool[-2:])))
+        else:
+            pool.append(rng.choice(BINARY)(*rng.sample(pool[-3:], 2)))
+    return pool[-1] * x
+
+
+def read(latex):
+    parse_latex = pytest.importorskip("sympy.parsing.latex").parse_latex
+    pytest.importorskip("antlr4", reason="SymPy reads LaTeX with antlr4")
+    return parse_latex(latex)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sympy_reads_the_latex_and_gets_grad(seed):
+    sympy = pytest.importorskip("sympy")
+    rng = random.Random(seed)
+    x, y = leaf(rng.uniform(0.3, 1.5)), leaf(rng.uniform(0.3, 1.5))
+    z = expression(rng, x, y)
+    told = torch.explain(z, wrt=x)
+    assert told.formula is not None
+    left, right = told.latex.split(" = ")
+    assert left == r"\frac{\partial z}{\partial x}"
+    symbolic = read(right)
+    given = {"x": x.item(), "y": y.item(), "e": np.e} | {k: v.item() for k, v in told.values.items() if v is not None}
+    names = sorted(symbolic.free_symbols, key=str)
+    computed = sympy.lambdify(names, symbolic, "math")(*[given[str(name)] for name in names])
+    z.backward()
+    assert computed == pytest.approx(x.grad.item(), rel=1e-12, abs=1e-12)
+    assert sum(path.share.item() for path in told.paths) == pytest.approx(x.grad.item(), rel=1e-12)
+
+
+def test_factors_have_formula_and_value():
+    x = leaf(0.5)
+    z = x.sin() * x
+    factors = {(f.result, f.operand): f for f in torch.explain(z, x).factors}
+    assert str(factors["a", "x"].formula) == "cos(x)"
+    assert factors["a", "x"].value == np.cos(0.5)
+    assert str(factors["z", "x"].formula) == "a"
+    assert factors["z", "x"].full.latex == r"\sin\left(x\right)"
+
+
+def test_names_are_the_users():
+    weight, bias = leaf(2.0), leaf(1.0)
+    hidden = weight * 3 + bias
+    loss = hidden.square()
+    told = torch.explain(loss, wrt=weight)
+    assert "loss    = hidden * hidden" in str(told)
+    assert told.latex.startswith(r"\frac{\partial \mathrm{loss}}{\partial \mathrm{weight}}")
+    assert "dhidden/da" in str(torch.explain(loss, weight))
+    assert "dloss/dW" in str(torch.explain(loss, weight, params={"W": weight}))
+    assert str(torch.explain(loss, wrt=hidden).formula) == "2 * hidden" or torch.explain(loss, wrt=hidden).value.item() == 14
+
+
+def test_through_tensors():
+    torch.manual_seed(0)
+    w = torch.randn(2, 3, requires_grad=True)
+    loss = (w @ torch.ones(3, 2)).relu().sum() + w.exp().mean()
+    told = torch.explain(loss, wrt=w)
+    assert told.count == len(told.paths) == 2
+    assert told.formula is None
+    assert "sends g @ y.mT" in str(told)
+    assert r"\frac{\partial" in told.latex
+    loss.backward()
+    np.testing.assert_array_equal(told.value, w.grad)
+    np.testing.assert_allclose(sum(path.share for path in told.paths), w.grad, rtol=1e-6)
+
+
+def test_outputs_of_several():
+    x = torch.tensor([[1.0, 4.0, 2.0]], requires_grad=True)
+    values, _ = x.sort()
+    z = (values * values).sum()
+    told = torch.explain(z, wrt=x)
+    np.testing.assert_array_equal(sum(path.share for path in told.paths), [[2, 8, 4]])
+
+
+def test_too_many_paths_are_counted():
+    y = x = leaf(1.0)
+    for _ in range(1000):
+        y = y + y
+    told = torch.explain(y, wrt=x)
+    assert told.count == 2**1000
+    assert told.paths == []
+    assert "too many to list" in str(told)
+    assert told.value.item() == 2.0**1000
+
+
+def test_a_long_chain():
+    y = x = leaf(1.0)
+    for _ in range(3000):
+        y = y * 1.0
+    told = torch.explain(y, wrt=x)
+    assert told.value.item() == 1
+    assert told.latex
+    assert len(str(told).splitlines()) > 6000
+
+
+def test_a_notebook_shows_it():
+    x = leaf(2.0)
+    told = torch.explain(x * x, x)
+    assert told._repr_latex_() == r"$\displaystyle \frac{\partial z}{\partial x} = x + x$"
+    assert "<pre>" in told._repr_html_()
+    assert "&gt;" not in told._repr_html_().split("<pre>")[0]
+
+
+def test_errors():
+    x = leaf(2.0)
+    with pytest.raises(ValueError, match="no graph was recorded"):
+        torch.explain(torch.ones(()), x)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        torch.explain(x * 2, torch.ones(()))
+    with pytest.raises(RuntimeError, match="not have been used"):
+        torch.explain(x * 2, leaf(1.0))
+    with pytest.raises(RuntimeError, match="scalar outputs"):
+        torch.explain(x * torch.ones(2), x)
+    z = x * x
+    z.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.explain(z, x)
+
+
+# -- contributions
+
+
+def test_the_parts_of_a_gradient():
+    x = torch.tensor(3.0, requires_grad=True)
+    found = torch.contributions(x, of=x * x + x * x)
+    assert [share.item() for _, share in found.by_use()] == [6, 6]
+    assert len(found) == 4
+    assert x.grad is None
+    assert "2 uses sent gradients" in str(found)
+    assert "test_chain.py" in str(found)
+
+
+def test_parts_add_up_to_the_bit():
+    torch.manual_seed(3)
+    cell = nn.Linear(5, 5)
+    h = torch.randn(7, 5)
+    for _ in range(12):  # a recurrent network: a part for each step in time
+        h = h + cell(h).tanh()
+    loss = h.pow(2).mean()
+    found = torch.contributions(cell.weight, of=loss)
+    assert len(found) == 12
+    loss.backward()
+    assert np.array_equal(found.total, cell.weight.grad)
+    assert "|part| / |sum|" in str(found)
+
+
+def test_the_loss_is_found():
+    torch.manual_seed(0)
+    layer = nn.Linear(3, 1)
+    x = torch.randn(4, 3)
+    loss = layer(x).pow(2).mean() + layer(-x).mean()
+    loss.backward(retain_graph=True)
+    found = torch.contributions(layer.weight)
+    assert len(found) == 2
+    assert np.array_equal(found.total, layer.weight.grad)
+    with pytest.raises(RuntimeError, match="none of your variables"):
+        torch.contributions(torch.ones(7, requires_grad=True))
+
+
+def test_a_tensor_on_the_way():
+    x = torch.ones(3, requires_grad=True)
+    h = x * 2
+    found = torch.contributions(h, of=(h + h.sin()).sum())
+    assert {part.user.name() for part in found} == {"AddBackward0", "SinBackward0"}
+
+
+def test_contributions_refuse():
+    x = torch.tensor(3.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="not have been used"):
+        torch.contributions(torch.ones(1, requires_grad=True), of=x * x)
+    with pytest.raises(ValueError, match="no graph"):
+        torch.contributions(x, of=x)
+
+
+@pytest.mark.origin("newcomers")
+def test_an_explanation_calls_constants_by_the_users_names():
+    weight, rows, z = torch.ones(3, 3, requires_grad=True), torch.rand(2, 3), 0 * torch.ones(1)
+    told = str(torch.explain((rows @ weight).tanh().sum(), wrt=weight))
+    assert "= rows @ weight " in told
+    assert z.item() == 0
+    assert told.startswith("dy/dweight by the chain rule")      # z is taken

@@ -1,0 +1,408 @@
+"""The step-through page: its numbers are the engine's, it stands alone, and it works in a real browser."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, viz
+from rushlight.autograd.engine import reachable, steps, sum_to_array
+from rushlight.viz.numbers import cuts, describe
+from rushlight.viz.steps import forward_values, record
+
+# Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+LONG = 300_000                                    # milliseconds that a browser may take on a busy machine
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+def data_of(page):
+    text = page.split('id="data">')[1].split("</script>")[0]
+    return json.loads(text)
+
+
+def array_at(data, i, dtype=np.float32):
+    number = data["numbers"][i]
+    return np.array([float(v) for v in number["values"]], dtype).reshape(number["shape"])
+
+
+def mlp():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+    inputs, labels = torch.randn(4, 2), torch.tensor([0, 1, 1, 0])
+    return model, nn.CrossEntropyLoss()(model(inputs), labels)
+
+
+def residual():
+    """Sharing, broadcasting, several outputs, a leaf that has a gradient already."""
+    torch.manual_seed(1)
+    w, b = torch.randn(3, 3, requires_grad=True), torch.randn(3, requires_grad=True)
+    w.grad = torch.full((3, 3), 0.5)
+    h = (w @ w + b).tanh() * w
+    top, _ = h.max(dim=1)
+    return {"w": w, "b": b}, (h.sum(0) * top * b).sum() + w.exp().mean()
+
+
+CASES = {"mlp": lambda: ((m := mlp())[0].named_parameters(), m[1]), "residual": residual}
+
+
+# -- the numbers
+
+
+def engine_after(output, count):
+    """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's `.grad`."""
+    pending = {output.node: np.ones((), np.float32)}
+    walk = steps(dict(pending), retain=True)
+    for _ in range(count):
+        node, _, outgoing = next(walk)
+        pending.pop(node)
+        for edge, g in zip(node.edges, outgoing):
+            if g is not None and edge is not None:
+                g = g if g.shape == edge.shape else sum_to_array(g, edge.shape)
+                pending[edge] = g if edge not in pending else pending[edge] + g
+    walk.close()
+    return pending
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_after_step_k_the_numbers_are_those_of_an_engine_stopped_there(case):
+    params, output = CASES[case]()
+    params = dict(params)
+    order = reachable([output.node])
+    data = data_of(viz.html(output, params=params))
+    shown = {data["output"]: data["seed"]}
+    grads = {i: node["grad"] for i, node in enumerate(data["nodes"]) if node["kind"] == "leaf"}
+    before = {name: None if p.grad is None else p.grad.clone() for name, p in params.items()}
+    for k, step in enumerate(data["steps"], 1):
+        assert shown.pop(step["node"]) == step["incoming"]
+        for a in step["arrivals"]:
+            shown[data["edges"][a["edge"]]["to"]] = a["total"]
+        if step["grad"]:
+            assert step["grad"][0] == grads[step["node"]]
+            grads[step["node"]] = step["grad"][1]
+        for name, p in params.items():
+            p.grad = None if before[name] is None else before[name].clone()
+        pending = engine_after(output, k)
+        assert {order[i] for i in shown} == set(pending)
+        for i, number in shown.items():
+            if not isinstance(pending[order[i]], dict):
+                np.testing.assert_array_equal(array_at(data, number), pending[order[i]])
+        for i, number in grads.items():
+            leaf = order[i].variable
+            assert (number is None) == (leaf.grad is None)
+            if number is not None:
+                np.testing.assert_array_equal(array_at(data, number), leaf.grad.numpy())
+    assert not shown
+    for name, p in params.items():
+        p.grad = before[name]
+    output.backward()
+    for i, number in grads.items():
+        np.testing.assert_array_equal(array_at(data, number), order[i].variable.grad.numpy())
+
+
+def test_the_order_is_the_engines():
+    _, output = residual()
+    order = reachable([output.node])
+    walked = [node for node, _, _ in steps({output.node: np.ones((), np.float32)}, retain=True)]
+    assert [order[s["node"]] for s in data_of(viz.html(output))["steps"]] == walked
+
+
+def test_nothing_is_changed():
+    params, output = residual()
+    kept = (output * 2).exp()
+    kept.retain_grad()
+    calls = []
+    params["b"].register_post_accumulate_grad_hook(calls.append)
+    viz.html(kept)
+    assert params["b"].grad is None
+    assert params["w"].grad.tolist() == [[0.5] * 3] * 3
+    assert kept.grad is None
+    assert calls == []
+    kept.backward()  # the graph is still there
+    assert kept.grad.item() == 1
+    assert len(calls) == 1
+
+
+def test_hooks_that_change_gradients_are_seen():
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    y.register_hook(lambda g: g * 10)
+    data = data_of(viz.html(y.sin()))
+    assert array_at(data, data["steps"][1]["incoming"]) == np.float32(np.cos(np.float32(9)) * 10)
+
+
+def test_a_gradient_may_be_given():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    data = data_of(viz.html(x * 3, gradient=torch.tensor([1.0, -1.0])))
+    assert array_at(data, data["steps"][-1]["grad"][1]).tolist() == [3, -3]
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        viz.html(x * 3)
+
+
+def test_forward_values_are_those_of_the_forward_pass():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    a = x * x
+    b = a + x
+    c = b.exp()
+    known = forward_values(c)
+    for t in (x, a, b, c):
+        np.testing.assert_array_equal(known[t.node], t.detach().numpy())
+    with torch.no_grad():
+        x += 1  # a * a's operands are gone: what is known of a may not follow from them
+    assert a.node not in forward_values(b) or forward_values(b)[a.node].tolist() == [1, 4]
+
+
+def test_a_freed_graph_says_so():
+    x = torch.tensor([1.2], requires_grad=True)
+    z = x * x * x + x
+    z.backward()
+    data = data_of(viz.html(z, params={"x": x}))
+    assert "freed" in data["note"]
+    assert all(step["incoming"] is None and not step["arrivals"] for step in data["steps"])
+    (leaf,) = [node for node in data["nodes"] if node["kind"] == "leaf"]
+    assert array_at(data, leaf["grad"]) == x.grad.numpy()
+
+
+def test_custom_functions_views_and_writes():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(4, requires_grad=True)
+    y = Double.apply(x).reshape(2, 2).clone()
+    y[0] += 1
+    data = data_of(viz.html(torch.cat([y, y]).sum(), params={"x": x}))
+    assert array_at(data, data["steps"][-1]["grad"][1]).tolist() == [4, 4, 4, 4]
+
+
+# -- the file
+
+
+def test_the_page_stands_alone(tmp_path):
+    model, loss = mlp()
+    page = viz.html(loss, tmp_path / "page.html", model)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    assert page.startswith("<!DOCTYPE html>")
+    assert "http" not in page.split("<script type")[0]
+    assert "{{" not in page
+    for word in ("src=", "@import", "fetch(", "XMLHttpRequest"):
+        assert word not in page
+    assert page._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_it_names_the_module():
+    model, loss = mlp()
+    nodes = data_of(viz.html(loss, params=model))["nodes"]
+    assert [node["module"] for node in nodes if node["label"] == "linear"] == ["2", "0"]
+    assert {node["module"] for node in nodes if node["label"] != "linear"} == {""}
+
+
+def test_it_shows_the_users_line_and_the_rule():
+    x = torch.tensor(2.0, requires_grad=True)
+    data = data_of(viz.html(x.sin(), params={"<x>": x}))
+    (node,) = [n for n in data["nodes"] if n["kind"] == "output"]
+    source = data["sources"][node["source"]]
+    assert source["text"][source["line"] - source["from"]].strip() == 'data = data_of(viz.html(x.sin(), params={"<x>": x}))'
+    assert source["file"] == __file__
+    assert node["rules"] == [["x", "g * cos(x)"]]
+    assert "<x>" not in viz.html(x.sin(), params={"<x>": x})  # escaped: no tag of the user's makes it into the page
+
+
+def test_300_nodes_are_under_a_megabyte():
+    torch.manual_seed(0)
+    model = nn.Sequential(*[layer for _ in range(75) for layer in (nn.Linear(32, 32), nn.Tanh())])
+    loss = model(torch.randn(16, 32)).pow(2).mean()
+    page = viz.html(loss, params=model)
+    assert len(data_of(page)["nodes"]) >= 300
+    assert len(page.encode()) < 1_000_000
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="no graph was recorded"):
+        viz.html(torch.ones(2))
+    y = x = torch.ones((), requires_grad=True)
+    for _ in range(5001):
+        y = y + x
+    with pytest.raises(ValueError, match="too large for a page"):
+        viz.html(y)
+
+
+def test_descriptions_are_exact():
+    small = np.random.default_rng(0).standard_normal(16).astype(np.float32)
+    told = describe(small)["values"]
+    np.testing.assert_array_equal(np.array(json.loads(json.dumps(told)), np.float32), small)
+    assert describe(np.array([np.nan, np.inf, 1 + 2j]))["values"] == ["(nan+0j)", "(inf+0j)", "(1+2j)"]
+    large = describe(np.arange(-50.0, 50).reshape(10, 10))
+    assert (large["min"], large["max"], large["mean"]) == (-50, 49, -0.5)
+    assert len(large["cells"]) == 6
+    assert large["cells"][0][0] == "z"
+    assert large["cells"][-1][-1].isupper()
+    assert describe(np.full((20,), np.nan)) == {"shape": [20], "min": "nan", "mean": "nan", "max": "nan"}
+    assert describe(np.zeros((5, 0)))["values"] == []
+    assert cuts(7, 3) == [0, 2, 4]
+
+
+def test_records_hold_copies():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    first = record((x * x).sum())
+    again = record((x * x).sum())
+    for a, b in zip(first, again):
+        np.testing.assert_array_equal(a.incoming, b.incoming)
+
+
+# -- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install -e .[test]")
+    with playwright.sync_playwright() as p:
+        found = CHROMIUM or p.chromium.executable_path
+        if not Path(found).exists():
+            pytest.skip("no browser: apt-get install chromium, or playwright install chromium")
+        running = p.chromium.launch(executable_path=found, args=QUIET, timeout=LONG)
+        yield running
+        running.close()
+
+
+SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
+
+
+@pytest.fixture(params=[(size, scheme) for size in SIZES for scheme in ("light", "dark")], ids="-".join)
+def opened(request, browser, tmp_path):
+    """(page of an MLP's step in the browser, its model, what the page complained of and asked for)."""
+    size, scheme = request.param
+    width, height = SIZES[size]
+    model, loss = mlp()
+    viz.html(loss, tmp_path / "page.html", model)
+    loss.backward()
+    tab = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+    tab.set_default_timeout(LONG)
+    said = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("request", lambda asked: said.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None)
+    tab.goto((tmp_path / "page.html").as_uri())
+    yield tab, model, said
+    tab.context.close()
+
+
+def grads_shown(tab):
+    """{leaf: numbers of its `.grad`} as the page shows them; None where it says None."""
+    return tab.evaluate("""() => Object.fromEntries([...document.querySelectorAll("[data-leaf]")].map(row =>
+        [row.dataset.leaf, row.querySelector("td") && [...row.querySelectorAll("td")].map(cell => Number(cell.title))]))""")
+
+
+def sent_shown(tab):
+    """The numbers that stand at edges."""
+    return tab.evaluate("[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => text)")
+
+
+def test_in_a_browser(opened, request):
+    tab, model, said = opened
+    total = int(tab.inner_text("#count").split("/")[1])
+    assert all(shown is None for shown in grads_shown(tab).values())
+    for k in range(1, total + 1):
+        tab.click("#next")
+        assert tab.inner_text("#count") == f"{k} / {total}"
+    assert tab.is_disabled("#next")
+    shown = grads_shown(tab)
+    for name, p in model.named_parameters():
+        np.testing.assert_array_equal(np.array(shown[name], np.float32), p.grad.numpy().reshape(-1))
+    tab.click("#back")
+    assert sum(grad is None for grad in grads_shown(tab).values()) == 1
+    for key, count in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", total)):
+        tab.keyboard.press(key)
+        assert tab.inner_text("#count") == f"{count} / {total}"
+    assert sent_shown(tab) == []
+    tab.keyboard.press("Home")
+    tab.keyboard.press("ArrowRight")
+    assert sent_shown(tab) == ["4×2  ø -0.125"]  # d nll_loss / d log_softmax: -1/4 at each label
+    tab.focus(".node.output")
+    tab.keyboard.press("Enter")
+    assert "test_page.py" in tab.inner_text("#step")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing to scroll sideways to
+    assert said == []
+    keep_picture(tab, request.node.callspec.id)
+
+
+def test_playing_reaches_the_end(browser, tmp_path):
+    x = torch.tensor(2.0, requires_grad=True)
+    viz.html(x.sin(), tmp_path / "page.html")
+    tab = browser.new_page()
+    tab.set_default_timeout(LONG)
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.keyboard.press(" ")
+    tab.wait_for_function("document.getElementById('count').textContent === '2 / 2'", timeout=LONG)
+    assert tab.inner_text("#play") == "▶ play"
+    tab.close()
+
+
+def test_a_freed_graph_in_a_browser(browser, tmp_path):
+    x = torch.tensor([1.2], requires_grad=True)
+    z = x * x * x + x
+    z.backward()
+    viz.html(z, tmp_path / "page.html", {"x": x})
+    tab = browser.new_page()
+    tab.set_default_timeout(LONG)
+    said = []
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.keyboard.press("End")
+    assert "freed" in tab.inner_text("#note")
+    assert grads_shown(tab) == {"x": [pytest.approx(5.32)]}
+    assert said == []
+    tab.close()
+
+
+def keep_picture(tab, name):
+    """A screenshot in the middle of the tour, kept as build output where CI asks for it."""
+    folder = os.environ.get("RUSHLIGHT_SCREENSHOTS")
+    if folder:
+        tab.keyboard.press("Home")
+        for _ in range(4):
+            tab.keyboard.press("ArrowRight")
+        tab.wait_for_timeout(400)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        tab.screenshot(path=Path(folder) / f"step-page-{name}.png")
+
+
+LAPS = """() => {
+    const boxes = kind => [...document.querySelectorAll(kind)].filter(t => t.textContent).map(t => t.getBBox());
+    const over = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+    return ["text.sent", "text.name"].map(kind => boxes(kind).some((a, i, all) => all.slice(i + 1).some(b => over(a, b))));
+}"""
+
+
+@pytest.mark.origin("newcomers")
+def test_words_of_the_page_do_not_cover_each_other(tmp_path):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    names = {f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p for n, p in model.named_parameters()}
+    torch.viz.html(model(torch.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        for _ in range(4):
+            assert page.evaluate(LAPS) == [False, False]
+            page.keyboard.press("ArrowRight")
+        browser.close()
+
+
+@pytest.mark.origin("newcomers")
+def test_a_page_of_a_model_that_nobody_holds():
+    page = torch.viz.html(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)).sum())
+    assert "AccumulateGrad" in page
