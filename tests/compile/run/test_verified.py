@@ -11,7 +11,7 @@ import rushlight as torch
 from rushlight.compile import compile, programs, proofs
 from rushlight.compile.program import Program
 from rushlight.compile.replay import Replay
-from rushlight.compile.trace import Tracer, blank, traced
+from rushlight.compile.trace import Tracer, traced, without_memory
 
 SIZE = 50_000
 
@@ -59,7 +59,7 @@ def test_ids_of_arrays_that_died_are_not_mistaken():
     lambda: np.zeros(()), lambda: np.zeros((0, 3)).T, lambda: np.zeros((5, 4, 3))[:, 1].T])
 def test_layouts_without_memory(make):
     array = make()
-    b = blank(array)
+    b = without_memory(array)
     assert b.shape == array.shape
     assert b.dtype == array.dtype
     if array.size:
