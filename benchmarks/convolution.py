@@ -50,7 +50,12 @@ import numpy as np
 import torch
 
 from rushlight.fast.conv import CONV, CONV_INPUT_GRAD, CONV_WEIGHT_GRAD
-from rushlight.ops.kernels.conv import conv_im2col, conv_input_grad_im2col, conv_weight_grad_im2col, plan
+from rushlight.kernels.conv import (
+    conv_im2col,
+    conv_input_grad_im2col,
+    conv_weight_grad_im2col,
+    plan,
+)
 
 ROUNDS = 8
 # images, channels, size, filters, kernel, stride, padding, groups

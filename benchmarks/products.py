@@ -4,7 +4,7 @@
 
 Each cell: 1e9 operations in a second of the processor's time with x y, x y^T (as linear layers have it), and x^T y (as the
 gradients of their weights); then how many times as long OpenBLAS and torch take (above 1: rushlight is faster). Shapes are
-(..., m, k, n). The rule `suits` in rushlight/ops/kernels/matmul.py was read off such a table of the loops alone.
+(..., m, k, n). The rule `suits` in rushlight/kernels/matmul.py was read off such a table of the loops alone.
 
 Cascade Lake, AVX-512, one thread, on a busy machine (load 6 on two cores), 2026-11-21, NumPy 2 with OpenBLAS 0.3,
 torch 2.13:
@@ -95,7 +95,7 @@ from time import thread_time
 import numpy as np
 import torch
 
-from rushlight.ops.kernels import matmul
+from rushlight.kernels import matmul
 
 ROUNDS, BLOCK = 10, 0.004                         # seconds
 SHAPES = [(768, 128, 384), (768, 128, 128), (768, 128, 512), (768, 512, 128), (128, 768, 512), (384, 768, 128),

@@ -21,11 +21,11 @@ from typing import Any
 from unittest.mock import patch
 
 import rushlight
-from rushlight.ops import calls, families
-from rushlight.ops.table import TABLE
+from rushlight.core import call_text, families
+from rushlight.core.table import TABLE
 
 BLOCKS, CALLS, STEPS = 1500, 100, 300
-SOURCE = calls.source
+SOURCE = call_text.source
 LINES = re.compile(r"""^( *)\w+ = frame\(\d\)\n.*f_code\n.*remember\((\w+), \w+\)\n""", re.MULTILINE)
 
 
@@ -49,7 +49,7 @@ def rebuilt(name: str, args: tuple, home: ModuleType) -> Callable:
     """An op of the table, made by the families of `home`."""
     op = copy.copy(TABLE[name])
     call = getattr(home, op.family.__name__ if op.family.__name__ != "elementwise" else kind(op))(op)
-    with patch.object(calls, "source", calls.source if home is families else lambda *about: cut(SOURCE(*about))):
+    with patch.object(call_text, "source", call_text.source if home is families else lambda *about: cut(SOURCE(*about))):
         call(*args)                               # the first call of a view writes its text
     return call
 

@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 import rushlight
 import rushlight.nn.functional
-from rushlight import creation
-from rushlight.ops.build import FUNCTIONS
-from rushlight.ops.later import complete
-from rushlight.ops.table import TABLE, Op
+from rushlight.creation import factories
+from rushlight.core.build import FUNCTIONS
+from rushlight.core.lazy import complete
+from rushlight.core.table import TABLE, Op
 
 START = """\
 # Operators
@@ -65,7 +65,7 @@ def operators() -> str:
     parts = [START.format(public=len(TABLE) - len(inner), inner=len(inner))]
     for file, sections in public.items():
         parts += [f"## {file}\n", *sections]
-    made = [section(name, function) for name, function in sorted((FUNCTIONS | creation.FUNCTIONS).items())]
+    made = [section(name, function) for name, function in sorted((FUNCTIONS | factories.FUNCTIONS).items())]
     return "\n".join([*parts, "## Made of operators\n", *made, "## Inner operators\n", *inner])
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
 import warnings
 from typing import Any
@@ -15,14 +16,17 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\."
 _collects = gc.isenabled()
 gc.disable()
 try:
-    from rushlight import autograd, copying, creation, dtypes, ops
+    from rushlight import autograd, ops
+    from rushlight.core import tensor_copy_pickle
+    from rushlight.creation import factories
+    from rushlight.base import dtypes
     if not gc.get_freeze_count():                 # together: all objects to the oldest generation, without a look at each
         gc.freeze()
         gc.unfreeze()
 finally:
     if _collects:
         gc.enable()
-from rushlight.autograd.grad_mode import (  # noqa: E402
+from rushlight.core.mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -30,8 +34,8 @@ from rushlight.autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from rushlight.device import Layout as layout  # noqa: E402
-from rushlight.device import (  # noqa: E402
+from rushlight.base.device import Layout as layout  # noqa: E402
+from rushlight.base.device import (
     device,
     jagged,
     sparse_bsc,
@@ -41,7 +45,7 @@ from rushlight.device import (  # noqa: E402
     sparse_csr,
     strided,
 )
-from rushlight.dtypes import (  # noqa: E402
+from rushlight.base.dtypes import (
     can_cast,
     dtype,
     finfo,
@@ -50,17 +54,20 @@ from rushlight.dtypes import (  # noqa: E402
     promote_types,
     set_default_dtype,
 )
-from rushlight.memory_format import FORMATS, memory_format  # noqa: E402
-from rushlight.ops import later  # noqa: E402
-from rushlight.ops.build import offered as _offered  # noqa: E402
-from rushlight.ops.table import in_namespace as _in_namespace  # noqa: E402
-from rushlight.size import Size  # noqa: E402
-from rushlight.tensor import Tensor  # noqa: E402
+from rushlight.base.memory_format import FORMATS, memory_format  # noqa: E402
+from rushlight.core import lazy  # noqa: E402
+from rushlight.core.build import offered as _offered  # noqa: E402
+from rushlight.core.table import in_namespace as _in_namespace  # noqa: E402
+from rushlight.base.size import Size  # noqa: E402
+from rushlight.core.tensor import Tensor  # noqa: E402
+
+# Names that exist only because programs written for torch import them: rushlight._dynamo, rushlight.cuda.
+__path__.append(os.path.join(__path__[0], "compat", "names"))
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
-globals().update(creation.FUNCTIONS | dtypes.NAMES | FORMATS)
+globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 
 def _offer() -> None:
@@ -68,8 +75,8 @@ def _offer() -> None:
     globals().update((name, f) for name, f in _offered().items() if name not in globals() and not _in_namespace(name))
 
 
-later.left.insert(0, "rushlight.common")
-later.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
+lazy.left.insert(0, "rushlight.ops.frequent")
+lazy.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
 
 _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cpu", "cuda", "mps", "xpu",
          "accelerator", "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked",
@@ -79,43 +86,43 @@ _LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "co
          "quasirandom")
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"__version__": "version", "set_printoptions": "printing",
+_HOME = {"__version__": "version", "set_printoptions": "core.printing",
          "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
-         "explain": "viz.chain", "contributions": "viz.shares",
+         "explain": "viz.chain_rule", "contributions": "viz.contribution_shares",
          **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor", "spmm",
                           "dsmm"), "sparse"),
          "to_dlpack": "utils.dlpack",
          **dict.fromkeys(("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"),
                          "backends"),
          "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
-         "export": "compile.export", "ScriptModule": "jit", "ScriptFunction": "jit",
+         "export": "compile.export.model_folder", "ScriptModule": "jit", "ScriptFunction": "jit",
          "PyTorchFileReader": "_C", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
          "Event": "cuda", "Stream": "cuda", "Tag": "library", "SymInt": "types", "SymFloat": "types", "SymBool": "types",
          "DeviceObjType": "types",
          **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                           "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",
                           "is_warn_always_enabled", "set_default_device", "set_deterministic_debug_mode",
-                          "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"), "settings"),
+                          "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"), "creation.process_settings"),
          "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
-         "initial_seed": "random", "get_num_threads": "threads", "set_num_threads": "threads",
-         "get_num_interop_threads": "threads", "set_num_interop_threads": "threads",
+         "initial_seed": "random", "get_num_threads": "base.threads", "set_num_threads": "base.threads",
+         "get_num_interop_threads": "base.threads", "set_num_interop_threads": "base.threads",
          **dict.fromkeys(("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
-                          "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.older"),
+                          "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.legacy_api"),
          **dict.fromkeys(("GradScaler", "autocast", "get_autocast_dtype", "is_autocast_cache_enabled",
                           "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled",
                           "set_autocast_dtype", "set_autocast_enabled"), "amp"),
          **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
          **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
                           "_check_type", "_check_value", "cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
-                          "sym_not", "sym_sqrt", "sym_sum", "while_loop"), "control"),
+                          "sym_not", "sym_sqrt", "sym_sum", "while_loop"), "ops.tensor.control_flow"),
          **dict.fromkeys(("batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "embedding",
                           "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
-                          "triplet_margin_loss"), "nn.functional.positional"),
-         **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.native"),
+                          "triplet_margin_loss"), "nn.functional.aten_positional"),
+         **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"),
          **dict.fromkeys(("alpha_dropout_", "dropout_", "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_",
                           "feature_dropout", "feature_dropout_", "frobenius_norm", "max_pool1d_with_indices",
                           "native_dropout", "norm_except_dim", "nuclear_norm", "affine_grid_generator", "convolution",
-                          "lstm", "gru", "rnn_tanh", "rnn_relu"), "nn.functional.underlying"),
+                          "lstm", "gru", "rnn_tanh", "rnn_relu"), "nn.functional.aten_functions"),
          **dict.fromkeys((
              "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
              "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -135,15 +142,15 @@ def __getattr__(name: str) -> Any:
         return value
     if not name.startswith("__"):
         _offer()                                  # what is loaded is offered with the first name that is asked for
-        while name not in globals() and later.next_part():
+        while name not in globals() and lazy.next_part():
             _offer()
         if name in globals():
             return globals()[name]
-    from rushlight.absent import missing
+    from rushlight.base.missing_names import missing
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    later.complete()
+    lazy.complete()
     _offer()
     return sorted({*globals(), *_LAZY, *_HOME})

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
 
 import numpy as _np
 
-from rushlight.tensor import Tensor as _Tensor
-from rushlight.dtypes import dtype as _dtype
-from rushlight.memory_format import memory_format as _memory_format
-from rushlight.ops.storages import TypedStorage as _TypedStorage
-from rushlight.ops.storages import UntypedStorage as _UntypedStorage
+from rushlight.core.tensor import Tensor as _Tensor
+from rushlight.base.dtypes import dtype as _dtype
+from rushlight.base.memory_format import memory_format as _memory_format
+from rushlight.ops.tensor.storage_classes import TypedStorage as _TypedStorage
+from rushlight.ops.tensor.storage_classes import UntypedStorage as _UntypedStorage
 from rushlight.sparse.compressed import CompressedTensor as _CompressedTensor
 from rushlight.sparse.tensor import SparseTensor as _SparseTensor
 class _MantissaExponent(_NamedTuple):

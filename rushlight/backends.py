@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.absent import missing
-from rushlight.errors import explain
-from rushlight.parts import importable
+from rushlight.base.missing_names import missing
+from rushlight.base.errors import explain
+from rushlight.base.submodules import importable
 
 
 class Absent:

@@ -140,7 +140,7 @@ def add_warmup(commands: argparse._SubParsersAction) -> None:
 
 
 def run_warmup(arguments: argparse.Namespace) -> int:
-    from rushlight.compile.cache import folder
+    from rushlight.loops.cache import folder
     from rushlight.compile.warmup import warmup
 
     place = folder()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
 
 import numpy as _np
 
-from rushlight.tensor import Tensor as _Tensor
+from rushlight.core.tensor import Tensor as _Tensor
 
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray

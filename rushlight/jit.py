@@ -5,10 +5,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final, Optional
 
-from rushlight.absent import tell as _tell
-from rushlight.errors import explain
+from rushlight.base.missing_names import tell as _tell
+from rushlight.base.errors import explain
 from rushlight.futures import Future
-from rushlight.parts import importable
+from rushlight.base.submodules import importable
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,357 +1,47 @@
-"""Reductions and normalisations that leave elements out, as in torch.masked: those where `mask` is false.
-
-`mask` broadcasts to the input's shape; None leaves nothing out. `dim`: one dimension or several, None or () for all;
-`keepdim` lets them stay, of length 1; `dtype`: the input is converted first. IndexError for a dimension that is not there
-and for a mask of more dimensions than the input; RuntimeError for shapes that do not broadcast. An op's result for no
-elements is its identity: 0 for a sum, 1 for a product, -inf for a maximum. All are made of ops, and differentiable as those.
-"""
-from __future__ import annotations
-
-import math
-from inspect import signature
-from typing import Any
-
-import numpy as np
-
-from rushlight import dtypes
-from rushlight.absent import tell as _tell
-from rushlight.errors import describe, explain
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops import reductions as composites
-from rushlight.ops.arguments import reduced_dims
-from rushlight.ops.complex import conj
-from rushlight.ops.norms import vector_norm
-from rushlight.ops.shape import to
-from rushlight.ops.shapes import broadcast_to
-from rushlight.ops.sorting import nanmedian
-from rushlight.tensor import Tensor
-
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
-           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
-
-
-# -- leaving out -----------------------------------------------------------------------------------------------------
-
-def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
-    """The input in the dtype asked for, and the mask in the input's shape."""
-    for name, value in (("input", input), ("mask", mask)):
-        if not isinstance(value, Tensor) and (name == "input" or value is not None):
-            raise TypeError(explain(f"masked: argument '{name}' must be Tensor, not {type(value).__name__}",
-                                    "make it a tensor: torch.tensor(...)"))
-    if dtype is not None:
-        input = to(input, dtypes.as_dtype(dtype))
-    if mask is None:
-        return input, None
-    if mask.array.ndim > input.array.ndim:
-        raise IndexError(explain("_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
-                                 "input)", mask=describe(mask), input=describe(input)))
-    mask = mask if mask.dtype is dtypes.bool_ else e.ne(mask, 0)
-    return input, broadcast_to(mask, input.array.shape)
-
-
-def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
-    """x with a number where the mask is false."""
-    return x if mask is None else e.where(mask, x, value)
-
-
-def extreme(x: Tensor, name: str, largest: bool) -> float:
-    """The largest or smallest number of x's dtype, which is an infinity if it has one."""
-    if x.dtype is dtypes.bool_:
-        raise NotImplementedError(explain(f"identity of {name} on torch.bool input", "convert it: x.int()"))
-    if x.dtype.is_complex:
-        raise TypeError(explain(f"{name}: complex numbers have no order", input=describe(x)))
-    if x.dtype.is_floating_point:
-        return math.inf if largest else -math.inf
-    limits = np.iinfo(x.array.dtype)
-    return int(limits.max if largest else limits.min)
-
-
-def lowest(x: Tensor, name: str) -> float:
-    """What an exponential makes 0. NotImplementedError for integers, which have no such number."""
-    if x.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(explain(f'"{name}" not implemented for \'{x.dtype.scalar_type}\'',
-                                          "give a dtype, or convert it: x.float()", input=describe(x)))
-    return -math.inf
-
-
-def dims_of(x: Tensor, dim: Any) -> tuple[int, ...] | None:
-    return None if dim is None else reduced_dims(dim, x.array.ndim)
-
-
-def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
-    """How many elements go into each result: a number, or a tensor in x's real dtype."""
-    if mask is None:
-        return math.prod(x.array.shape if dims is None else [x.array.shape[d] for d in dims])
-    return to(r.sum(mask, dims, keepdim), x.dtype.to_real())
-
-
-# -- sums, products, means -------------------------------------------------------------------------------------------
-
-def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """The sum; integers add up in int64, and no elements to 0.
-
-    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(5.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    made = r.sum(filled(x, mask, 0), dims_of(x, dim), keepdim)
-    return made if dtype is None else to(made, x.dtype)
-
-
-def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """The product; integers multiply in int64, and no elements to 1.
-
-    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(4.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    made = r.prod(filled(x, mask, 1), dims_of(x, dim), keepdim)
-    return made if dtype is None else to(made, x.dtype)
-
-
-def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """The sum divided by the number of elements; nan of none. ValueError for integers without a `dtype`.
-
-    >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(2.5000)
-    """
-    x, mask = prepared(input, dtype, mask)
-    if x.dtype.category < dtypes.FLOATING:
-        raise ValueError(explain("mean(): Could not infer output dtype. Input dtype must be either a floating point or "
-                                 f"complex dtype. Got: {x.dtype}", "give a dtype, or convert it: x.float()"))
-    return mean_over(x, mask, dims_of(x, dim), keepdim)
-
-
-def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tensor:
-    return e.div(r.sum(filled(x, mask, 0), dims, keepdim), count(x, mask, dims, keepdim))
-
-
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
-        keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if `unbiased` is false.
-
-    Integers become the default dtype. nan of no elements.
-
-    >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(4.5000)
-    """
-    x, mask = prepared(input, dtype, mask)
-    if unbiased is not None and correction is not None:
-        raise AssertionError(explain("Only one of unbiased and correction may be given"))
-    if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    if x.dtype.category < dtypes.FLOATING:
-        x = to(x, dtypes.get_default_dtype())
-    dims = dims_of(x, dim)
-    away = filled(e.sub(x, mean_over(x, mask, dims, True)), mask, 0)
-    total = r.sum(e.mul(away, conj(away)), dims, keepdim)
-    left = count(x, mask, dims, keepdim) - correction
-    return e.div(total, e.clamp_min(left, 0) if isinstance(left, Tensor) else max(left, 0))
-
-
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
-        keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """The root of `var`, with its arguments.
-
-    >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
-    tensor(2.8284)
-    """
-    return e.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
-
-
-def norm(input: Tensor, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """(sum |x|^ord)^(1/ord): `linalg.vector_norm` with 0 for what is left out (inf if `ord` is -inf).
-
-    >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(5.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return vector_norm(filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim)
-
-
-# -- order -----------------------------------------------------------------------------------------------------------
-
-def amax(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """The largest element; of none -inf, or the smallest integer. Ties share the gradient.
-
-    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(4.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return r.amax(filled(x, mask, extreme(x, "amax", False)), dims_of(x, dim), keepdim)
-
-
-def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """The smallest element; of none inf, or the largest integer. Ties share the gradient.
-
-    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(1.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return r.amin(filled(x, mask, extreme(x, "amin", True)), dims_of(x, dim), keepdim)
-
-
-def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
-    """Where the largest element stands, in the input's dtype as in torch.
-
-    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False, True]))
-    tensor(2)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return to(r.argmax(filled(x, mask, extreme(x, "argmax", False)), dim, keepdim), x.dtype)
-
-
-def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
-    """Where the smallest element stands, in the input's dtype as in torch.
-
-    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False, True]))
-    tensor(0)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return to(r.argmin(filled(x, mask, extreme(x, "argmin", True)), dim, keepdim), x.dtype)
-
-
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
-    """The element in the middle of those that are neither left out nor nan, the lower of two; nan of none.
-
-    ValueError for integers of which a row is left out altogether.
-
-    >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True, False, True, True]))
-    tensor(4.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    whole = not x.dtype.is_floating_point
-    values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[0]
-    if not whole:
-        return values
-    if np.isnan(values.array).any():
-        raise ValueError(explain("masked median expects no fully masked out rows if dtype is not floating point",
-                                 "convert it: x.float()", input=describe(input)))
-    return to(values, x.dtype)
-
-
-# -- exponentials and what makes them sum to 1 -----------------------------------------------------------------------
-
-def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(x_i) / sum over j of exp(x_j); 0 for what is left out, nan where all is.
-
-    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([0.5000, 0.0000, 0.5000])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.softmax(filled(x, mask, lowest(x, "softmax")), dim)
-
-
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """x_i - log sum over j of exp(x_j); -inf for what is left out, nan where all is.
-
-    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([-0.6931,    -inf, -0.6931])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.log_softmax(filled(x, mask, lowest(x, "log_softmax")), dim)
-
-
-def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(-x_i) / sum over j of exp(-x_j); 0 for what is left out, nan where all is.
-
-    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([0.5000, 0.0000, 0.5000])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.softmax(e.neg(filled(x, mask, -lowest(x, "softmin"))), dim)
-
-
-def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-              mask: Tensor | None = None) -> Tensor:
-    """log sum exp(x), in the input's dtype as in torch; -inf of no elements.
-
-    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
-    tensor(1.6931)
-    """
-    x, mask = prepared(input, dtype, mask)
-    least = -math.inf if x.dtype.is_complex else extreme(x, "logsumexp", False)
-    return to(r.logsumexp(filled(x, mask, least), dims_of(x, dim), keepdim), x.dtype)
-
-
-def logaddexp(input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
-              other_mask: Tensor | None = None) -> Tensor:
-    """log(exp(x) + exp(y)), element by element, without those that their masks leave out; -inf if both are.
-
-    >>> rushlight.masked.logaddexp(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.]),
-    ...                            input_mask=rushlight.tensor([True, False]))
-    tensor([1.6931, 2.0000])
-    """
-    x, x_mask = prepared(input, dtype, input_mask)
-    y, y_mask = prepared(other, dtype, other_mask)
-    return e.logaddexp(filled(x, x_mask, lowest(x, "logaddexp")), filled(y, y_mask, lowest(y, "logaddexp")))
-
-
-def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
-              mask: Tensor | None = None) -> Tensor:
-    """x / max(norm(x, ord), eps), the norm along `dim`; 0 for what is left out.
-
-    >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0, mask=rushlight.tensor([True, False, True]))
-    tensor([0.6000, 0.0000, 0.8000])
-    """
-    x, mask = prepared(input, dtype, mask)
-    length = norm(x, ord, dim, keepdim=True, mask=mask)
-    return e.div(filled(x, mask, 0), e.clamp_min(length, eps))
-
-
-# -- scans -----------------------------------------------------------------------------------------------------------
-
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 + ... + x_i along `dim`; what is left out counts 0.
-
-    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([1., 1., 5.])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.cumsum(filled(x, mask, 0), dim, dtype=dtype)
-
-
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 ... x_i along `dim`; what is left out counts 1.
-
-    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([2., 2., 8.])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.cumprod(filled(x, mask, 1), dim, dtype=dtype)
-
-
-# -- which results are defined: torch's names ------------------------------------------------------------------------
-
-SCANS = (softmax, log_softmax, softmin, normalize, cumsum, cumprod)      # as many results as elements
-
-
-def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
-    """The mask in the input's shape. ValueError if it is None."""
-    _, mask = prepared(input, None, mask)
-    if mask is None:
-        raise ValueError(explain("_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"))
-    return mask
-
-
-def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Where the result of a function of this module is made of at least one element."""
-    if op is logaddexp:
-        return e.logical_or(*[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")])
-    inside = _input_mask(input, mask=kwargs.get("mask"))
-    if op in SCANS:
-        return inside
-    given = dict(zip(list(signature(op).parameters)[1:], args)) | kwargs
-    dim = given.get("dim", -1 if op is median else None)
-    return r.any(inside, dims_of(input, dim), given.get("keepdim", False))
+"""torch.masked: reductions and normalisations that leave masked elements out."""
+from rushlight.base.missing_names import tell as _tell
+from rushlight.ops.reduce.masked import (
+    amax,
+    amin,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    log_softmax,
+    logaddexp,
+    logsumexp,
+    mean,
+    median,
+    norm,
+    normalize,
+    prod,
+    softmax,
+    softmin,
+    std,
+    sum,
+    var,
+)
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
 
 _tell(__name__)

@@ -1,14 +1,14 @@
 """torch.return_types: the tuples with names that ops return, `isinstance(x.max(0), torch.return_types.max)`."""
 from __future__ import annotations
 
-from rushlight.ops import later
-from rushlight.ops.results import RETURN_TYPES, result_type
-from rushlight.ops.table import TABLE
+from rushlight.core import lazy
+from rushlight.core.results import RETURN_TYPES, result_type
+from rushlight.core.table import TABLE
 
 
 def __getattr__(name: str) -> type:
     if not name.startswith("__"):
-        later.complete()
+        lazy.complete()
         for op in [*TABLE.values()]:              # those that were called made theirs
             result_type(op)
     if name not in RETURN_TYPES:

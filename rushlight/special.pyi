@@ -19,8 +19,8 @@ from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
 
 import numpy as _np
 
-from rushlight.tensor import Tensor as _Tensor
-from rushlight.dtypes import dtype as _dtype
+from rushlight.core.tensor import Tensor as _Tensor
+from rushlight.base.dtypes import dtype as _dtype
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
@@ -62,13 +62,13 @@ def modified_bessel_i0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor:
 def modified_bessel_i1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = i1(input). The modified Bessel function of the first kind of order 1."""
 def modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = modified_bessel_k0(input). The modified Bessel function of the second kind of order 0."""
 def modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = modified_bessel_k1(input). The modified Bessel function of the second kind of order 1."""
-from rushlight.ops.special_functions import mvlgamma as _mvlgamma
+from rushlight.ops.math.special_functions import mvlgamma as _mvlgamma
 multigammaln = _mvlgamma
 def ndtr(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ndtr(input). The probability that a standard normal number is at most `input`."""
 def ndtri(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ndtri(input). The inverse of ndtr: the quantile of the standard normal distribution."""
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
 def psi(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = digamma(input). The derivative of lgamma. Needs SciPy."""
-from rushlight.ops.arithmetic import round as round
+from rushlight.ops.math.arithmetic import round as round
 def scaled_modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = scaled_modified_bessel_k0(input). modified_bessel_k0(input) exp(input): it does not underflow."""
 def scaled_modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = scaled_modified_bessel_k1(input). modified_bessel_k1(input) exp(input): it does not underflow."""
 def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = chebyshev_polynomial_t(2 * input - 1, n). Chebyshev's polynomial of the first kind of degree n, at 2 input - 1; 0 for negative degrees."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from rushlight.ops.storage import TypedStorage as TypedStorage
-from rushlight.ops.storage import UntypedStorage as UntypedStorage
+from rushlight.ops.tensor.storage import TypedStorage as TypedStorage
+from rushlight.ops.tensor.storage import UntypedStorage as UntypedStorage
 from rushlight.serialization import load
 
 

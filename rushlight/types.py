@@ -5,10 +5,10 @@ import os
 from collections.abc import Sequence
 from typing import IO
 
-from rushlight.device import device as _device
-from rushlight.dtypes import dtype as _dtype  # noqa: F401
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.device import device as _device
+from rushlight.base.dtypes import dtype as _dtype  # noqa: F401
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 _bool, _int, _float, _complex = bool, int, float, complex
 _size = Size | list[int] | tuple[int, ...]

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import rushlight
-from rushlight.compile import paying
-from rushlight.compile.function import Compiled
+from rushlight.loops import tiering
+from rushlight.compile.run.compiled_function import Compiled
 from rushlight.fast import index, policy
-from rushlight.ops.kernels import matmul
+from rushlight.kernels import matmul
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 
@@ -109,7 +109,7 @@ def programs_like_eager(request, monkeypatch):
 @pytest.fixture
 def nothing_paid(monkeypatch):
     """No loop is compiled because this test is the one with which it was paid for: Numba takes memory, and leaves cycles."""
-    monkeypatch.setattr(paying.Loop, "pay", lambda self, elements: None)
+    monkeypatch.setattr(tiering.Loop, "pay", lambda self, elements: None)
 
 
 @pytest.fixture

@@ -102,11 +102,11 @@ def test_what_is_loaded_later_replaces_nothing():
     """A name means the same function before and after the rest of the library is there."""
     code = """
 import rushlight
-from rushlight.ops import later
+from rushlight.core import lazy as later
 functions, methods = dict(vars(rushlight)), dict(vars(rushlight.Tensor))
 later.complete()
 dir(rushlight)
-from rushlight.ops.build import offered
+from rushlight.core.build import offered
 now = {name: f for name, f in offered().items() if name in functions}
 print(sorted(name for name in now if functions[name] is not now[name]),
       sorted(name for name in methods if vars(rushlight.Tensor)[name] is not methods[name]))
@@ -119,7 +119,7 @@ def test_parts_that_cannot_be_loaded_say_so():
     code = """
 import sys
 import rushlight
-from rushlight.ops import later
+from rushlight.core import lazy as later
 sys.modules["broken"] = None
 later.left.insert(0, "broken")
 try:
@@ -130,14 +130,14 @@ except ImportError as error:
     assert run(code).strip() == "True broken"
 
 
-@pytest.mark.parametrize("first", ["rushlight.ops.library", "rushlight.common", "rushlight.nn.functional"])
+@pytest.mark.parametrize("first", ["rushlight.ops.rest", "rushlight.ops.frequent", "rushlight.nn.functional"])
 def test_rules_have_their_helpers_in_any_order_of_loading(first):
     """A kernel of the same name does not take the place of a rule's helper: `quotient` did, and eigh had no gradient."""
     code = f"""
 import {first}
 import rushlight
-from rushlight.ops.table import SHARED
-from rushlight.ops.worlds import ARRAYS, TENSORS
+from rushlight.core.table import SHARED
+from rushlight.core.worlds import ARRAYS, TENSORS
 dir(rushlight)
 print([name for name in SHARED for world in (ARRAYS, TENSORS) if world[name].__code__ is not SHARED[name].__code__])
 """
@@ -147,8 +147,8 @@ print([name for name in SHARED for world in (ARRAYS, TENSORS) if world[name].__c
 def test_methods_that_are_loaded_later_are_there():
     code = """
 import rushlight
-from rushlight.ops.names import METHODS
-from rushlight.tensor import Tensor
+from rushlight.core.method_names import METHODS
+from rushlight.core.tensor import Tensor
 print([name for name in METHODS.split() if name in vars(Tensor)])
 print([name for name in METHODS.split() if not hasattr(Tensor, name)])
 print(hasattr(Tensor, "no_such_method"), hasattr(rushlight.ones(1), "no_such_method"), hasattr(Tensor, "__getattr__"))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight import masked
+from rushlight.ops.reduce import masked
 
 ALONE = {                                         # the same function of the elements that are left
     "sum": lambda x: x.sum(), "prod": lambda x: x.prod(), "mean": lambda x: x.mean(), "amax": lambda x: x.amax(),

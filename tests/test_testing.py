@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.testing import assert_close, make_tensor
+from rushlight.utils.assert_close import assert_close, make_tensor
 from tests.support.programs import Programs, outcome
 
 NAN, INF = float("nan"), float("inf")

@@ -11,7 +11,7 @@ The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, 
 
 What gives meaning to the names in rules is no fact of an op: the line above such a table begins with `WORLD`. A table of
 which not one text in `MOST_OTHERS` is the name of an op is about other things. Tables that are made of other tables are not
-followed: the docstrings in ops/texts.py, and torch's lists of functions, most of which are no ops, in amp/gates.py.
+followed: the docstrings in introspect/docstring_texts.py, and torch's lists of functions, most of which are no ops, in amp/autocast_policy.py.
 """
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Place(NamedTuple):
 def table_names() -> frozenset[str]:
     """The names of all entries of the table."""
     sys.path.insert(0, str(PACKAGE.parent))
-    from rushlight.ops.later import complete
-    from rushlight.ops.table import TABLE
+    from rushlight.core.lazy import complete
+    from rushlight.core.table import TABLE
     complete()
     return frozenset(TABLE)
 

@@ -1,4 +1,4 @@
-"""Derives the coefficients in rushlight/compile/minimax.py: `python tools/minimax.py` prints them (needs
+"""Derives the coefficients in rushlight/loops/minimax_polynomials.py: `python tools/minimax.py` prints them (needs
 mpmath).
 
 Method: Remez' exchange on p(x) = sum c_k x^k, minimising max |w(x) (p(x) - f(x))| in 40-digit arithmetic. The

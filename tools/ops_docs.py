@@ -16,8 +16,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
-from rushlight.ops.formula import formula
-from rushlight.ops.table import TABLE, Op
+from rushlight.introspect.formulas import formula
+from rushlight.core.table import TABLE, Op
 
 START = """\
 # Ops and coverage
@@ -126,7 +126,7 @@ def main() -> int:
     except ImportError:
         print("torch is not installed: pip install torch==2.13.0 (its names are what is counted)")
         return 1
-    rushlight.ops.later.complete()
+    rushlight.core.lazy.complete()
     (ROOT / "docs" / "ops.md").write_text(page(torch))
     return 0
 

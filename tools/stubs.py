@@ -1,5 +1,5 @@
 """Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table; and
-`rushlight/ops/names.py`: the methods of Tensor that are loaded later.
+`rushlight/core/method_names.py`: the methods of Tensor that are loaded later.
 
 make stubs          writes them; tests/tools/test_stubs.py says when they are out of date
 
@@ -26,12 +26,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 AT_ONCE = {*vars(Tensor)}                         # before more is loaded
 
-from rushlight.ops import documentation  # noqa: E402
-from rushlight.ops.table import NAMESPACES, Op  # noqa: E402
+from rushlight.introspect import op_docstrings  # noqa: E402
+from rushlight.core.table import NAMESPACES, Op  # noqa: E402
 
 PACKAGE = Path(rushlight.__file__).parent
 
@@ -49,7 +49,7 @@ from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
 
 import numpy as _np
 
-from rushlight.tensor import Tensor as _Tensor
+from rushlight.core.tensor import Tensor as _Tensor
 """
 ALIASES = """
 _Number: _TypeAlias = _bool | _int | _float | _complex
@@ -114,10 +114,10 @@ SETTINGS = dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "new_di
 
 def types_of(op: Op) -> dict[str, str]:
     """The types of an entry's parameters, by their public names."""
-    imports.add("from rushlight.dtypes import dtype as _dtype")
+    imports.add("from rushlight.base.dtypes import dtype as _dtype")
     found = {"out": "Any" if op.options.get("outputs") else "_Tensor | None", "dtype": "_dtype | None"}
-    for place, name in enumerate(documentation.in_order(op)):
-        found[documentation.public(op, name)] = type_of(op, name, place)
+    for place, name in enumerate(op_docstrings.in_order(op)):
+        found[op_docstrings.public(op, name)] = type_of(op, name, place)
     return found
 
 
@@ -130,7 +130,7 @@ def type_of(op: Op, name: str, place: int) -> str:
         return "Any"                              # numbers, or one sequence of them
     default = op.defaults.get(name)
     known = SETTINGS.get(name) or (f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any")
-    if documentation.family(op) == "reduction" and name == "dim":
+    if op_docstrings.family(op) == "reduction" and name == "dim":
         known = "_int | Sequence[_int]"
     optional = name in op.defaults and default is None and not known.endswith(("Any", "None"))
     return f"{known} | None" if optional else known
@@ -182,8 +182,8 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
 
 def summary(op: Op) -> str:
     """The formula and what it does, in one line."""
-    known = documentation.TEXTS.get(op.name, documentation.NO_TEXT)
-    parts = [known.formula or documentation.headline(op), documentation.sentence(op)]
+    known = op_docstrings.TEXTS.get(op.name, op_docstrings.NO_TEXT)
+    parts = [known.formula or op_docstrings.headline(op), op_docstrings.sentence(op)]
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
 
@@ -268,7 +268,7 @@ METHODS = """
 
 
 def names() -> str:
-    """The module `rushlight.ops.names`."""
+    """The module `rushlight.core.method_names`."""
     everything()
     found = sorted(name for name in vars(Tensor).keys() - AT_ONCE if not name.startswith("__"))
     return NAMES.format(textwrap.fill(" ".join(found), 120))
@@ -298,7 +298,7 @@ def namespace(space: str) -> str:
 
 
 STUBS: dict[str, Callable[[], str]] = {
-    "__init__.pyi": package, "_methods.pyi": methods, "ops/names.py": names,
+    "__init__.pyi": package, "_methods.pyi": methods, "core/method_names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES}}
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Mixed precision: `autocast` computes products in bfloat16 and what needs it in float32; `GradScaler`."""
 from __future__ import annotations
 
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.amp.autocast_mode import (
     autocast,
     custom_bwd,

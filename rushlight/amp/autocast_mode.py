@@ -7,9 +7,9 @@ from contextvars import ContextVar, Token
 from functools import wraps
 from typing import Any
 
-from rushlight.amp.gates import converted, current, install
-from rushlight.dtypes import bfloat16, dtype, float16
-from rushlight.errors import explain
+from rushlight.amp.autocast_policy import converted, current, install
+from rushlight.base.dtypes import bfloat16, dtype, float16
+from rushlight.base.errors import explain
 
 Setting = tuple[bool, dtype, bool]                # whether it is on, the lower precision, whether casts may be kept
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation import tensor, zeros
-from rushlight.dtypes import float16, float32, int32
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import tensor, zeros
+from rushlight.base.dtypes import float16, float32, int32
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.autograd.finite import BOTH, NAN
-from rushlight.autograd.grad_mode import Setting, current, mode
+from rushlight.core.nan_check import BOTH, NAN
+from rushlight.core.mode import Setting, current, mode
 
 
 def checks_of(check_nan: bool, check_inf: bool) -> str:

@@ -8,13 +8,13 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.autograd.clock import stamp
-from rushlight.autograd.engine import tensors_in
-from rushlight.autograd.grad_mode import Inner, Setting, innermost, mode, taken, transposing
-from rushlight.autograd.node import Handle, Node, Packed, hooks_of, unpacked
-from rushlight.autograd.views import as_it_is
-from rushlight.errors import explain
-from rushlight.tensor import TANGENTS, Tensor, from_array, writes_of
+from rushlight.core.clock import stamp
+from rushlight.core.engine import tensors_in
+from rushlight.core.mode import Inner, Setting, innermost, mode, taken, transposing
+from rushlight.core.node import Handle, Node, Packed, hooks_of, unpacked
+from rushlight.core.views import as_it_is
+from rushlight.base.errors import explain
+from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
 
 __all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

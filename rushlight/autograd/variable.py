@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.autograd.views import detached
-from rushlight.tensor import Tensor
+from rushlight.core.views import detached
+from rushlight.core.tensor import Tensor
 
 
 class VariableType(type):

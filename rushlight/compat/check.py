@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from rushlight.absent import nearest
+from rushlight.base.missing_names import nearest
 from rushlight.compat.hook import OURS, exists
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import rushlight
-from rushlight import torch_names
-from rushlight.compat import classes
+from rushlight.base import shown_names
+from rushlight.compat import torch_function_classes
 from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
@@ -162,8 +162,8 @@ def install() -> None:
     sys.meta_path.insert(0, finder)
     for cls, module in SHOWN.items():
         cls.__module__ = module
-    torch_names.show(True)
-    classes.listen()
+    shown_names.show(True)
+    torch_function_classes.listen()
     importlib.import_module("torch")  # libraries such as einops look for torch in sys.modules
 
 
@@ -171,9 +171,9 @@ def uninstall() -> None:
     """Undo `install`: the names are free for a real torch again."""
     if installed():
         sys.meta_path.remove(finder)
-        classes.stop()
+        torch_function_classes.stop()
         for cls, module in HOMES.items():
             cls.__module__ = module
-        torch_names.show(False)
+        shown_names.show(False)
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from rushlight.absent import instead
-from rushlight.errors import explain
+from rushlight.base.missing_names import instead
+from rushlight.base.errors import explain
 
 
 def no_name(module: ModuleType, path: str, name: str) -> AttributeError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.base.text import GENERATED
 from rushlight.compat.hook import install
-from rushlight.errors import PACKAGE
+from rushlight.base.errors import PACKAGE
 
 
 class NotAProgram(Exception):

@@ -9,11 +9,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rushlight.errors import warn
-from rushlight.optional import has_numba
+from rushlight.base.errors import warn
+from rushlight.base.dependencies import has_numba
 
 if TYPE_CHECKING:  # loaded on first use: the loops for large arrays import this package, and need neither
-    from rushlight.compile.function import CannotCompile, Compiled
+    from rushlight.compile.run.compiled_function import CannotCompile, Compiled
     from rushlight.compile.report import Explanation
 
 EXPLAIN_RUNS = 8  # the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
@@ -42,8 +42,8 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     >>> f(rushlight.ones(3))
     tensor(6.)
     """
-    from rushlight.compile.function import Compiled
-    from rushlight.compile.module import Module, OptimizedModule
+    from rushlight.compile.run.compiled_function import Compiled
+    from rushlight.compile.run.compiled_module import Module, OptimizedModule
     if model is None:
         return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
                                  disable=disable)
@@ -68,7 +68,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
 
 def unwrapped(f: Any) -> Any:
     """The original module of a compiled module; any other `f` unchanged."""
-    from rushlight.compile.module import OptimizedModule
+    from rushlight.compile.run.compiled_module import OptimizedModule
     return f._orig_mod if isinstance(f, OptimizedModule) else f
 
 
@@ -86,8 +86,8 @@ def programs(f: Any) -> list[Any]:
 
 def compiled_of(f: Any) -> Compiled:
     """The `Compiled` of a compiled function or module. TypeError for other values."""
-    from rushlight.compile.function import Compiled
-    from rushlight.compile.module import OptimizedModule
+    from rushlight.compile.run.compiled_function import Compiled
+    from rushlight.compile.run.compiled_module import OptimizedModule
     f = f.__dict__["compiled"] if isinstance(f, OptimizedModule) else f
     if not isinstance(f, Compiled):
         raise TypeError("not a compiled function: give what rushlight.compile returned")
@@ -118,7 +118,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     >>> print(rushlight.compiler.explain(lambda x: x + 1, rushlight.ones(2)))
     compiled: 1 ops became 1 statements, no graph breaks
     """
-    from rushlight.compile.function import Compiled
+    from rushlight.compile.run.compiled_function import Compiled
     from rushlight.compile.report import Explanation
     f = unwrapped(f)
     watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
@@ -142,8 +142,8 @@ class CallableModule(ModuleType):
         return compile(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        home = {"CannotCompile": "function", "Compiled": "function", "Explanation": "report",
-                "OptimizedModule": "module"}.get(name)
+        home = {"CannotCompile": "run.compiled_function", "Compiled": "run.compiled_function", "Explanation": "report",
+                "OptimizedModule": "run.compiled_module"}.get(name)
         if home is None:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         found = getattr(import_module(f"{__name__}.{home}"), name)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.ops.shape import clone
-from rushlight.ops.table import TABLE, Op
+from rushlight.ops.shape.views import clone
+from rushlight.core.table import TABLE, Op
 
 Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
 

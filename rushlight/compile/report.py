@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from rushlight.compile.graph import Graph, Line, Store, Value, values_in
-from rushlight.errors import line_of, place
+from rushlight.base.errors import line_of, place
 
 
 class Item(NamedTuple):

@@ -1,9 +1,9 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
-The loops of frequent ops on large arrays (ops/large.py, ops/rows.py), of recurrent layers (ops/recurrent_loops.py), of
-convolution (fast/conv), of attention (ops/kernels/attention_loops.py), of
-products of matrices (ops/kernels/product_loops.py), of optimizers, and of random numbers, in float32.
-They are kept in the cache folder (compile/cache.py), so it is done once for a version of rushlight, Numba and Python.
+The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent layers (fast/recurrent_loops.py), of
+convolution (fast/conv), of attention (fast/attention_loops.py), of
+products of matrices (fast/matmul_loops.py), of optimizers, and of random numbers, in float32.
+They are kept in the cache folder (loops/cache.py), so it is done once for a version of rushlight, Numba and Python.
 """
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.cache import wait
-from rushlight.compile.intrinsics import backend
-from rushlight.ops.table import TABLE, Op, parameters
+from rushlight.loops.cache import wait
+from rushlight.loops.intrinsics import backend
+from rushlight.core.table import TABLE, Op, parameters
 
 FREQUENT = [name for line in """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
@@ -49,7 +49,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
 def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
     """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and `mean` give it."""
     import_module("rushlight.nn.functional")      # reads its tables
-    from rushlight.ops.large import loop_of
+    from rushlight.fast.elementwise import loop_of
     for name in names:
         op = TABLE[name]
         for of, kinds in kinds_of(op):
@@ -70,8 +70,8 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
-    from rushlight.ops.kernels import landing
-    from rushlight.ops.rows import FUNCTIONS, between, examples, loops
+    from rushlight.fast import scatter_loops
+    from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     arguments = examples()
     for (name, of), function in FUNCTIONS.items():
@@ -81,14 +81,14 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
     for name in ("softmax", "log_softmax"):
         yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore
-    for name, text, at in (("index_add", landing.SLICES, (1,)), ("scatter_add", landing.EACH, (1, 1, x.shape[1]))):
-        yield name, lambda text=text, at=at: landing.loop_of(text, "sum", False)(  # type: ignore[misc]
+    for name, text, at in (("index_add", scatter_loops.SLICES, (1,)), ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1]))):
+        yield name, lambda text=text, at=at: scatter_loops.loop_of(text, "sum", False)(  # type: ignore[misc]
             x[None].copy(), np.zeros(at, np.int64), x[None, :1])
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of a step of each kind of cell, forward and back."""
-    from rushlight.ops import recurrent_loops as loops
+    from rushlight.fast import recurrent_loops as loops
     for name, cell, gates in (("LSTM", loops.LSTM, 4), ("GRU", loops.GRU, 3), ("RNN", loops.TANH, 1),
                               ("RNN of relus", loops.RELU, 1)):
         x, h, weight = np.ones((1, gates), np.float32), np.ones((1, 1), np.float32), np.ones((gates, 1), np.float32)
@@ -100,7 +100,8 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
     from rushlight.fast.conv.batch_innermost_loops import tiles
     from rushlight.fast.conv.tiling import lanes
-    from rushlight.ops.kernels import pool_loops, resize
+    from rushlight.fast import pool_loops
+    from rushlight.kernels import resize
     for filters in (8, 6, 4, 2, 1):
         yield f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv")
     for filters in (4, 3, 2, 1):
@@ -122,7 +123,7 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
     """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw), padding 0 or 1."""
-    from rushlight.ops.kernels.conv import plan
+    from rushlight.kernels.conv import plan
 
     def run() -> None:
         for op in ops:
@@ -136,7 +137,7 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of attention, forward and back."""
-    from rushlight.ops.kernels import attention as kernels
+    from rushlight.kernels import attention as kernels
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
@@ -145,14 +146,15 @@ def attention() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def products() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loop for products of matrices."""
-    from rushlight.ops.kernels.product_loops import product
+    from rushlight.fast.matmul_loops import product
     x = np.ones((32, 32), np.float32)
     yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
-    from rushlight import optim, tensor
+    from rushlight import optim
+    from rushlight.core import tensor
     for name, many in OPTIMIZERS.items():
         for settings in many:
             p = tensor([1.0], requires_grad=True)

@@ -14,10 +14,10 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.absent import missing
-from rushlight.errors import explain
-from rushlight.parts import importable
-from rushlight.tensor import Tensor
+from rushlight.base.missing_names import missing
+from rushlight.base.errors import explain
+from rushlight.base.submodules import importable
+from rushlight.core.tensor import Tensor
 
 
 class ReduceOp(Enum):

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from rushlight.distributed import check_initialized
-from rushlight.dtypes import dtype, float32
-from rushlight.errors import explain
+from rushlight.base.dtypes import dtype, float32
+from rushlight.base.errors import explain
 from rushlight.nn import Module
-from rushlight.parts import importable
+from rushlight.base.submodules import importable
 
 M = TypeVar("M", bound=Module)
 

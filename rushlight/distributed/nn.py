@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.distributed import ReduceOp, initialized
-from rushlight.parts import importable
-from rushlight.tensor import Tensor
+from rushlight.base.submodules import importable
+from rushlight.core.tensor import Tensor
 
 
 @initialized

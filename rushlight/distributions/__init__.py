@@ -1,16 +1,16 @@
 """Random variables: samples, log-probabilities, entropies, transforms, and how far one is from another (KL)."""
 import sys as _sys
 
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.distributions import (
     constraint_registry,
     constraints,
     continuous,
-    counts,
+    count_distributions,
     discrete,
     distribution,
     gamma,
-    heavy,
+    heavy_tailed,
     kl,
     kl_mixed,
     matrices,
@@ -22,7 +22,13 @@ from rushlight.distributions import (
 )
 from rushlight.distributions.constraint_registry import biject_to, transform_to
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
-from rushlight.distributions.counts import Binomial, Geometric, Multinomial, NegativeBinomial, Poisson
+from rushlight.distributions.count_distributions import (
+    Binomial,
+    Geometric,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+)
 from rushlight.distributions.discrete import (
     Bernoulli,
     Categorical,
@@ -31,7 +37,13 @@ from rushlight.distributions.discrete import (
 )
 from rushlight.distributions.distribution import Distribution, ExponentialFamily
 from rushlight.distributions.gamma import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, StudentT
-from rushlight.distributions.heavy import Cauchy, GeneralizedPareto, HalfCauchy, HalfNormal, InverseGamma
+from rushlight.distributions.heavy_tailed import (
+    Cauchy,
+    GeneralizedPareto,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+)
 from rushlight.distributions.kl import kl_divergence, register_kl
 from rushlight.distributions.matrices import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
 from rushlight.distributions.mixture import MixtureSameFamily, VonMises
@@ -57,10 +69,10 @@ from rushlight.distributions.transforms import *  # noqa: F403
 # torch's file: ours
 _FILES = {
     **dict.fromkeys(("exponential", "laplace", "normal", "uniform"), continuous),
-    **dict.fromkeys(("binomial", "geometric", "multinomial", "negative_binomial", "poisson"), counts),
+    **dict.fromkeys(("binomial", "geometric", "multinomial", "negative_binomial", "poisson"), count_distributions),
     **dict.fromkeys(("bernoulli", "categorical", "one_hot_categorical"), discrete), "exp_family": distribution,
     **dict.fromkeys(("beta", "chi2", "dirichlet", "fishersnedecor", "studentT"), gamma),
-    **dict.fromkeys(("cauchy", "generalized_pareto", "half_cauchy", "half_normal", "inverse_gamma"), heavy),
+    **dict.fromkeys(("cauchy", "generalized_pareto", "half_cauchy", "half_normal", "inverse_gamma"), heavy_tailed),
     **dict.fromkeys(("lkj_cholesky", "lowrank_multivariate_normal", "multivariate_normal", "wishart"), matrices),
     **dict.fromkeys(("mixture_same_family", "von_mises"), mixture),
     **dict.fromkeys(("continuous_bernoulli", "relaxed_bernoulli", "relaxed_categorical"), relaxed),

@@ -22,7 +22,7 @@ from rushlight.distributions.distribution import (
     normal,
     uniform,
 )
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class LocationScale(Distribution):

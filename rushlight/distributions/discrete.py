@@ -6,9 +6,9 @@ from typing import Any
 import rushlight
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
 from rushlight.distributions.distribution import OUTCOME_CONSTRAINTS, Distribution, ExponentialFamily, OfOutcomes, one_of
-from rushlight.errors import explain
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 
 class Bernoulli(OfOutcomes, ExponentialFamily):

@@ -15,10 +15,10 @@ from rushlight.distributions.constraints import (
     simplex,
     unit_interval,
 )
-from rushlight.errors import explain
-from rushlight.ops.arguments import holds
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.arguments import holds
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 D = TypeVar("D", bound="Distribution")
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 import rushlight
-from rushlight.autograd.function import Function, once_differentiable
+from rushlight.core.function import Function, once_differentiable
 from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
 from rushlight.distributions.distribution import Distribution as Base
 from rushlight.distributions.distribution import ExponentialFamily, broadcast_all, normal, tiny_of
-from rushlight.optional import scipy_part
-from rushlight.sampling import source
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.dependencies import scipy_part
+from rushlight.ops.tensor.random_tensors import source
+from rushlight.core.tensor import Tensor, from_array
 
 
 def slope(f: Any, a: np.ndarray) -> np.ndarray:

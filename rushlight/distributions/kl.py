@@ -7,11 +7,11 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
-from rushlight.distributions.counts import Binomial, Geometric, Poisson
+from rushlight.distributions.count_distributions import Binomial, Geometric, Poisson
 from rushlight.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
 from rushlight.distributions.distribution import Distribution
 from rushlight.distributions.gamma import Beta, Dirichlet, Gamma
-from rushlight.distributions.heavy import Cauchy
+from rushlight.distributions.heavy_tailed import Cauchy
 from rushlight.distributions.matrices import (
     LowRankMultivariateNormal,
     MultivariateNormal,
@@ -22,9 +22,9 @@ from rushlight.distributions.matrices import (
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transform import sum_last
 from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Independent, Pareto, TransformedDistribution
-from rushlight.errors import explain
-from rushlight.ops.arguments import holds
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.arguments import holds
+from rushlight.core.tensor import Tensor
 
 RULES: dict[tuple[type, type], Callable] = {}
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
-from rushlight.distributions.counts import Binomial, Poisson
+from rushlight.distributions.count_distributions import Binomial, Poisson
 from rushlight.distributions.discrete import Bernoulli
 from rushlight.distributions.gamma import Beta, Gamma
 from rushlight.distributions.kl import register_kl
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Pareto
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def uniform_log(low: Any, high: Any) -> Any:

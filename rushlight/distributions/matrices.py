@@ -9,10 +9,10 @@ import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import Distribution, ExponentialFamily, computed, eps_of, normal
 from rushlight.distributions.gamma import Beta, Chi2
-from rushlight.distributions.shaping import in_triangle
-from rushlight.errors import explain
-from rushlight.ops.arguments import holds
-from rushlight.tensor import Tensor
+from rushlight.distributions.vector_transforms import in_triangle
+from rushlight.base.errors import explain
+from rushlight.core.arguments import holds
+from rushlight.core.tensor import Tensor
 
 SQUARES = {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
            "scale_tril": constraints.lower_cholesky}

@@ -8,8 +8,8 @@ import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical
 from rushlight.distributions.distribution import Distribution, broadcast_all
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 
 class MixtureSameFamily(Distribution):

@@ -16,9 +16,9 @@ from rushlight.distributions.distribution import (
     computed,
     uniform,
 )
-from rushlight.distributions.of_numbers import ExpTransform, SigmoidTransform
+from rushlight.distributions.elementwise_transforms import ExpTransform, SigmoidTransform
 from rushlight.distributions.transformed import TransformedDistribution
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class LogitRelaxedBernoulli(OfOutcomes):

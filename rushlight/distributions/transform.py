@@ -7,9 +7,9 @@ from typing import Any
 
 import rushlight
 from rushlight.distributions import constraints
-from rushlight.errors import explain
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 
 class Transform:

@@ -9,12 +9,16 @@ import rushlight
 from rushlight.distributions import constraints
 from rushlight.distributions.continuous import Exponential, Normal, Uniform
 from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, tiny_of
-from rushlight.distributions.of_numbers import AffineTransform, ExpTransform, PowerTransform
-from rushlight.distributions.shaping import StickBreakingTransform
+from rushlight.distributions.elementwise_transforms import (
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+)
+from rushlight.distributions.vector_transforms import StickBreakingTransform
 from rushlight.distributions.transform import ComposeTransform, Transform, sum_last
-from rushlight.errors import explain
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
 EULER_GAMMA = 0.57721566490153286060
 

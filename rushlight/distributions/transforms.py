@@ -1,5 +1,5 @@
 """torch.distributions.transforms."""
-from rushlight.distributions.of_numbers import (
+from rushlight.distributions.elementwise_transforms import (
     AbsTransform,
     AffineTransform,
     ExpTransform,
@@ -8,8 +8,8 @@ from rushlight.distributions.of_numbers import (
     SoftplusTransform,
     TanhTransform,
 )
-from rushlight.distributions.of_numbers import clipped_sigmoid as _clipped_sigmoid  # noqa: F401  # torch's private name
-from rushlight.distributions.shaping import (
+from rushlight.distributions.elementwise_transforms import clipped_sigmoid as _clipped_sigmoid  # noqa: F401  # torch's private name
+from rushlight.distributions.vector_transforms import (
     CatTransform,
     CorrCholeskyTransform,
     CumulativeDistributionTransform,

@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import rushlight
-from rushlight.autograd.grad_mode import enable_grad
+from rushlight.core.mode import enable_grad
 from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
-from rushlight.distributions.shaping import in_triangle, of_triangle
+from rushlight.distributions.vector_transforms import in_triangle, of_triangle
 from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class lazy_property(cached_property):

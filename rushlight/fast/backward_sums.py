@@ -8,9 +8,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.fast.index import SUM_ELEMENTS
-from rushlight.ops.kernels.memory import memory
-from rushlight.ops.large import run as elementwise
-from rushlight.ops.table import TABLE
+from rushlight.base.buffer_pool import memory
+from rushlight.fast.elementwise import run as elementwise
+from rushlight.core.table import TABLE
 
 
 def run(site: Any, of: str, add: Callable, a: Any, b: Any) -> Any:

@@ -51,5 +51,5 @@ def size_of(args: tuple) -> int:
 
 
 def computed(args: tuple) -> tuple:
-    """The arguments of a rule, with the array of each gradient that was put off (ops/chains.py)."""
+    """The arguments of a rule, with the array of each gradient that was put off (fast/backward_chains.py)."""
     return args if args[0].__class__ is ndarray else tuple([a.array() if hasattr(a, "through") else a for a in args])

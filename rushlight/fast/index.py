@@ -50,28 +50,28 @@ class Way(NamedTuple):
 
 def rows(passes: int = 12) -> Way:
     """Loops over rows or channels of float32, each element read and written once."""
-    return Way("rushlight.ops.rows", ROW_ELEMENTS, passes, small=0)
+    return Way("rushlight.fast.softmax_norm", ROW_ELEMENTS, passes, small=0)
 
 
 def slow(passes: int) -> Way:
     """Elementwise ops that take NumPy so many passes that the generated loop is worth while for small arrays, too."""
-    return Way("rushlight.ops.large", ELEMENTWISE_ELEMENTS, passes, small=0)
+    return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, passes, small=0)
 
 
 def reduced() -> Way:
     """One number from each row of float32."""
-    return Way("rushlight.ops.kernels.along", REDUCTION_ELEMENTS, 4, dtypes="f")
+    return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 4, dtypes="f")
 
 
 def scanned() -> Way:
     """Cumulative sums and products of float32."""
-    return Way("rushlight.ops.kernels.along", REDUCTION_ELEMENTS, 20, SCAN_ELEMENTS, dtypes="f")
+    return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 20, SCAN_ELEMENTS, dtypes="f")
 
 
 # The way of every elementwise op that has none of its own: a loop generated from the op's rule. Where NumPy has the
 # function, its passes are only shared by the cores.
-ELEMENTWISE = Way("rushlight.ops.chains", ELEMENTWISE_ELEMENTS)
-UFUNC = Way("rushlight.ops.chains", UFUNC_ELEMENTS)
+ELEMENTWISE = Way("rushlight.fast.backward_chains", ELEMENTWISE_ELEMENTS)
+UFUNC = Way("rushlight.fast.backward_chains", UFUNC_ELEMENTS)
 
 WAYS: dict[tuple[str, str], Way] = {
     # op, derivative by
@@ -83,8 +83,8 @@ WAYS: dict[tuple[str, str], Way] = {
     **{(name, ""): reduced() for name in ("sum", "mean", "prod", "amax", "amin", "vector_norm")},
     **{(name, ""): scanned() for name in ("cumsum", "cumprod")},
     # 300 x 300: the loop takes 0.44 ms along rows and 0.1 across them, NumPy 1.1 and 1.6. To the same bits, so the loop has
-    # an account of its own (compile/paying.py)
-    **{(name, ""): Way("rushlight.ops.kernels.along", 0, dtypes="fd") for name in ("cummax", "cummin")},
+    # an account of its own (loops/tiering.py)
+    **{(name, ""): Way("rushlight.fast.reductions", 0, dtypes="fd") for name in ("cummax", "cummin")},
     # sums of two gradients: 16-bit floats by way of float32; from SUM_ELEMENTS on in memory that is used again
     ("sum of gradients", ""): Way("rushlight.fast.backward_sums", HALF_ELEMENTS),
     **{(name, of): slow(25) for name in ("gelu", "gelu_slope") for of in ("", "x")},

@@ -8,14 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from rushlight.absent import missing
+from rushlight.base.missing_names import missing
 
 # Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
-_HOME = {**dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "reverse"),
-         **dict.fromkeys(("jvp", "linearize"), "forward"),
-         **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "jacobians"),
-         **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "modules"),
-         "vmap": "mapping"}
+_HOME = {**dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
+         **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),
+         **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "func.jacobians"),
+         **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "nn.utils.functional_call"),
+         "vmap": "func.vmap_transform"}
 
 __all__ = sorted(_HOME)
 
@@ -23,5 +23,5 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise missing(__name__, name)
-    value = globals()[name] = getattr(import_module(f"rushlight.func.{_HOME[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"rushlight.{_HOME[name]}"), name)
     return value

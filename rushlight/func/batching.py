@@ -2,7 +2,7 @@
 
 A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE sample, and refers to the
 tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels fail on
-a Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (rules.py); so
+a Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (func/batching_families.py); so
 programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is recorded between the batched
 tensors, with the shapes of one sample; the ops of its batching rule are recorded between the values. Hence the gradient of
 one sample's loss is per sample, also for a weight that all samples share.
@@ -17,18 +17,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from rushlight.autograd.clock import tick
-from rushlight.autograd.grad_mode import Mode, current, mode
-from rushlight.autograd.node import Output, outside
-from rushlight.autograd.views import assign, detached, register
-from rushlight.errors import explain, warn
-from rushlight.func.boundary import Boundary, tensors_of
-from rushlight.memory_format import room_like
-from rushlight.ops.arguments import Placeholder, Touched, reduced_dims
-from rushlight.ops.families import facts, kept_shape, reduction, view
-from rushlight.ops.results import result_type
-from rushlight.ops.table import Op
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.core.clock import tick
+from rushlight.core.mode import Mode, current, mode
+from rushlight.core.node import Output, outside
+from rushlight.core.views import assign, detached, register
+from rushlight.base.errors import explain, warn
+from rushlight.func.observer_boundary import Boundary, tensors_of
+from rushlight.base.memory_format import room_like
+from rushlight.core.arguments import Placeholder, Touched, reduced_dims
+from rushlight.core.families import facts, kept_shape, reduction, view
+from rushlight.core.results import result_type
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor, created, from_array
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
@@ -308,7 +308,7 @@ def innermost(args: Iterable) -> Level:
 
 # -- running an op -----------------------------------------------------------------------------------------------------
 
-RULES: list[Callable] = []  # one function, op -> batching rule, registered by rules.py, which imports this module
+RULES: list[Callable] = []  # one function, op -> batching rule, registered by func/batching_families.py, which imports this module
 
 
 def run(op: Op, args: tuple, level: Level | None = None) -> Any:

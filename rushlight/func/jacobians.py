@@ -5,15 +5,15 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from rushlight.creation import eye, ones_like
-from rushlight.errors import explain
-from rushlight.func.forward import jvp
-from rushlight.func.mapping import vmap
-from rushlight.func.reverse import vjp
-from rushlight.func.variables import ArgNums, numbers_of, settled
-from rushlight.ops.shape import stack
-from rushlight.tensor import Tensor
-from rushlight.utils.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from rushlight.creation.factories import eye, ones_like
+from rushlight.base.errors import explain
+from rushlight.func.jvp_transform import jvp
+from rushlight.func.vmap_transform import vmap
+from rushlight.func.vjp_transform import vjp
+from rushlight.func.transform_inputs import ArgNums, numbers_of, settled
+from rushlight.ops.shape.views import stack
+from rushlight.core.tensor import Tensor
+from rushlight.base.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 
 def jacrev(func: Callable, argnums: ArgNums = 0, *, has_aux: bool = False, chunk_size: int | None = None,

@@ -3,20 +3,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.autograd.grad_mode import within
-from rushlight.errors import explain
+from rushlight.core.mode import within
+from rushlight.base.errors import explain
 from rushlight.func.batching import Level, Part
-from rushlight.func.draws import ERROR
-from rushlight.func.rules import Parts, call, fold, folded, one_by_one, rule, unfolded
-from rushlight.ops import attention as attention_ops
-from rushlight.ops import conv, dropout, loss, norm
-from rushlight.ops.table import Op
-from rushlight.ops.worlds import TENSORS as ops
-from rushlight.tensor import Tensor
+from rushlight.func.vmap_random import ERROR
+from rushlight.func.batching_families import Parts, call, fold, folded, one_by_one, rule, unfolded
+from rushlight.ops.nn import attention as attention_ops
+from rushlight.ops.nn import conv, dropout, loss, normalization
+from rushlight.core.table import Op
+from rushlight.core.worlds import TENSORS as ops
+from rushlight.core.tensor import Tensor
 
 # -- layers --------------------------------------------------------------------------------------------------------------
 
-@rule(norm.layer_norm)
+@rule(normalization.layer_norm)
 def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, weight, bias), (dims, eps) = parts, settings
     scales = [p and p.lined(x.ndim) for p in (weight, bias)]
@@ -27,7 +27,7 @@ def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return call(op, [x.value, *scales], (tuple(d + 1 for d in dims), eps))
 
 
-@rule(norm.group_norm)
+@rule(normalization.group_norm)
 def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """(B N, C, ...); what may differ from sample to sample, weight and bias, comes after."""
     x, weight, bias = parts
@@ -37,7 +37,7 @@ def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return [out if bias is None else out + bias, mu, var]
 
 
-@rule(norm.batch_norm, norm.frozen_batch_norm)
+@rule(normalization.batch_norm, normalization.frozen_batch_norm)
 def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Each sample's channels are channels of their own: x (N, B C, ...), scales (B C,), statistics (1, B C, 1, ...)."""
     x, *scales = parts

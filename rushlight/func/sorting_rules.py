@@ -1,13 +1,13 @@
-"""Batching rules of medians, searches in sorted sequences, and tests of membership (ops/sorting.py)."""
+"""Batching rules of medians, searches in sorted sequences, and tests of membership (ops/reduce/sorting.py)."""
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.func.batching import Level
-from rushlight.func.rules import Parts, call, rule
-from rushlight.ops import sorting
-from rushlight.ops.table import Op
-from rushlight.ops.worlds import TENSORS as ops
+from rushlight.func.batching_families import Parts, call, rule
+from rushlight.ops.reduce import sorting
+from rushlight.core.table import Op
+from rushlight.core.worlds import TENSORS as ops
 
 
 @rule(sorting.median_all, sorting.nanmedian_all)

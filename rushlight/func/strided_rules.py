@@ -1,16 +1,16 @@
-"""Batching rules of as_strided and its derivatives (ops/strided.py)."""
+"""Batching rules of as_strided and its derivatives (ops/shape/as_strided.py)."""
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.func.batching import Level
-from rushlight.func.rules import Parts, call, rule
-from rushlight.ops import strided
-from rushlight.ops.kernels.strided import reach
-from rushlight.ops.table import Op
+from rushlight.func.batching_families import Parts, call, rule
+from rushlight.ops.shape import as_strided
+from rushlight.kernels.layout import reach
+from rushlight.core.table import Op
 
 
-@rule(strided.lie)
+@rule(as_strided.lie)
 def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
     value, (size, stride, start, own) = parts[0].value, settings
@@ -18,14 +18,14 @@ def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))
 
 
-@rule(strided.unlie)
+@rule(as_strided.unlie)
 def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     shape, size, stride, start, own = settings
     step = beyond((shape, own, 0), (size, stride, start))
     return call(op, [parts[0].whole()], ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)))
 
 
-@rule(strided.lie_again)
+@rule(as_strided.lie_again)
 def lie_again(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, (size, stride, start, own) = parts[0].whole(), settings
     step = beyond((x.array.shape[1:], own, 0), (size, stride, start))

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.fx.functions import WRAPPED
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, Interpreter, Transformer, symbolic_trace

@@ -14,7 +14,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from rushlight._C import _assert
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 HOMES = {"": "torch", ".nn.functional": "torch.nn.functional", ".special": "torch.special", ".linalg": "torch.linalg",
          ".fft": "torch.fft"}

@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 INFIX = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",

@@ -15,7 +15,7 @@ from rushlight.fx.proxy import Proxy, proxy_in
 from rushlight.fx.tracer import Tracer
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def found(root: Any, path: str) -> Any:

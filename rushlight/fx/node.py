@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rushlight.fx.functions import path_of
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 Target = Callable | str                           # what is called: for annotations, as are arguments
 Argument = BaseArgumentTypes = Any

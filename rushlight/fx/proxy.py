@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight.fx.node import Node
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class TraceError(ValueError):

@@ -5,12 +5,12 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, found, symbolic_trace
 from rushlight.fx.node import Node
 from rushlight.nn.module import Module
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 Found = dict[Node, Any]                           # a pattern's nodes: what they are in the program, nodes or plain values
 

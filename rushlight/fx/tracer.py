@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from rushlight import dtypes, torch_names
+from rushlight.base import dtypes, shown_names
 from rushlight._C import _assert
-from rushlight.device import Layout, device
-from rushlight.errors import warn
+from rushlight.base.device import Layout, device
+from rushlight.base.errors import warn
 from rushlight.fx.functions import recorded, recorded_in_layers
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import Proxy, TraceError, take
-from rushlight.memory_format import memory_format
+from rushlight.base.memory_format import memory_format
 from rushlight.nn.containers import Sequential
 from rushlight.nn.hooks import Hooked
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.tensor import Tensor
+from rushlight.ops.tensor import torch_function
+from rushlight.core.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), dtypes.dtype, device, Layout, memory_format)
 
@@ -34,7 +35,7 @@ def _assert_is_none(value: Any, message: str) -> None:
 
 def is_layer(m: Any) -> bool:
     """Whether it is a module of torch.nn, but for Sequential."""
-    return torch_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
+    return shown_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
 
 
 class Tracer:
@@ -193,7 +194,7 @@ class GraphAppendingTracer(Tracer):
     def __init__(self, graph: Graph):
         super().__init__()
         self.graph = graph
-        sys.modules["rushlight"].overrides.first()          # functions of torch look at their arguments from now on
+        torch_function.first()          # functions of torch look at their arguments from now on
 
     def name_of(self, a: Tensor) -> str:
         """NotImplementedError: a graph has no module to keep a tensor in."""

@@ -5,7 +5,7 @@ from _thread import allocate_lock
 from math import inf
 from sys import modules
 
-from rushlight.optional import numba_loads
+from rushlight.base.dependencies import numba_loads
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
 allowed = True                                    # False after rushlight.fast.off(): eager work stays with NumPy

@@ -1,5 +1,5 @@
 """torch.nn: modules, parameters, and the functions behind them."""
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.nn import attention, functional, grad, init, modules, parallel, utils
 from rushlight.nn.activation import (
     CELU,
@@ -136,7 +136,7 @@ from rushlight.nn.pooling import (
     MaxUnpool3d,
 )
 from rushlight.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from rushlight.nn.shape import (
+from rushlight.nn.flatten_resize import (
     ChannelShuffle,
     CosineSimilarity,
     Flatten,

@@ -7,9 +7,9 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import FunctionModule, uninitialized
-from rushlight.ops import elementwise
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import FunctionModule, uninitialized
+from rushlight.ops.math import elementwise
+from rushlight.core.tensor import Tensor
 
 
 class InPlaceActivation(FunctionModule):

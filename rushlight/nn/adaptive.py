@@ -9,10 +9,10 @@ import numpy as np
 from rushlight.nn.containers import ModuleList, Sequential
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.shape import cat, reshape
-from rushlight.tensor import Tensor, created, from_array, noticed
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.shape.views import cat, reshape
+from rushlight.core.tensor import Tensor, created, from_array, noticed
 
 
 class _ASMoutput(NamedTuple):

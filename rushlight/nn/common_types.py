@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional, TypeVar, Union
 
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rushlight.nn.module import Module, indented
 from rushlight.nn.parameter import Parameter
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 L = TypeVar("L", bound="Row")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.functional.sizes import each
+from rushlight.nn.functional.size_arguments import each
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import uninitialized
-from rushlight.ops.conv import convolution
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import uninitialized
+from rushlight.ops.nn.conv import convolution
+from rushlight.core.tensor import Tensor
 
 MODES = ("zeros", "reflect", "replicate", "circular")
 

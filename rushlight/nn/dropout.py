@@ -1,10 +1,10 @@
 """Dropout as modules: active in training, the identity in evaluation."""
 from __future__ import annotations
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
-from rushlight.nn.settings import FunctionModule
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import FunctionModule
+from rushlight.core.tensor import Tensor
 
 
 class _DropoutNd(FunctionModule):

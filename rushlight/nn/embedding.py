@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.core.mode import no_grad
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import uninitialized
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import uninitialized
+from rushlight.core.tensor import Tensor
 
 T = TypeVar("T", bound="_Table")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.nn.functional.sizes import each
-from rushlight.ops.conv import conv_input_grad, conv_weight_grad
-from rushlight.tensor import Tensor
+from rushlight.nn.functional.size_arguments import each
+from rushlight.ops.nn.conv import conv_input_grad, conv_weight_grad
+from rushlight.core.tensor import Tensor
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 

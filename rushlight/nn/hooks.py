@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.function import Function
-from rushlight.autograd.node import Handle
-from rushlight.errors import placed, warn
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.core.function import Function
+from rushlight.core.node import Handle
+from rushlight.base.errors import placed, warn
+from rushlight.core.tensor import Tensor, created, from_array
 
 Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
 number = count().__next__                         # the next key of a hook: unique and increasing

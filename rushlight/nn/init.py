@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.absent import tell as _tell
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.base.missing_names import tell as _tell
+from rushlight.core.mode import no_grad
 from rushlight.random import Generator
-from rushlight.sampling import randperm
-from rushlight.tensor import Tensor, from_array
+from rushlight.ops.tensor.random_tensors import randperm
+from rushlight.core.tensor import Tensor, from_array
 
 GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
          "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.core.mode import no_grad
 from rushlight.nn.conv import (
     Conv1d,
     Conv2d,
@@ -29,7 +29,7 @@ from rushlight.nn.normalization import (
     _NormBase,
 )
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 
 class LazyModuleMixin:

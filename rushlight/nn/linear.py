@@ -8,9 +8,9 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import uninitialized
-from rushlight.ops.matmul import linear
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import uninitialized
+from rushlight.ops.linalg.matmul import linear
+from rushlight.core.tensor import Tensor
 
 
 class Identity(Module):

@@ -12,9 +12,9 @@ from rushlight.nn import functional as F
 from rushlight.nn.functional.loss import reduction_of
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
-from rushlight.nn.shape import PairwiseDistance
-from rushlight.ops.shape import reshape
-from rushlight.tensor import Tensor
+from rushlight.nn.flatten_resize import PairwiseDistance
+from rushlight.ops.shape.views import reshape
+from rushlight.core.tensor import Tensor
 
 
 class _Loss(Module):

@@ -6,15 +6,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.errors import Suggesting, explain
-from rushlight.nn.conversion import Convertible
+from rushlight.core.mode import no_grad
+from rushlight.base.errors import Suggesting, explain
+from rushlight.nn.to_dtype import Convertible
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.nn.state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
-from rushlight.nn.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
-from rushlight.nn.state import Stateful
-from rushlight.tensor import Tensor
+from rushlight.nn.state_dict import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
+from rushlight.nn.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
+from rushlight.nn.state_dict import Stateful
+from rushlight.core.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
 ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")    # hold the attributes outside of __dict__

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import uninitialized
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import uninitialized
+from rushlight.core.tensor import Tensor
 
 
 class NonDynamicallyQuantizableLinear(Linear):

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.creation import zeros
-from rushlight.errors import explain
+from rushlight.base import dtypes
+from rushlight.creation.factories import zeros
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import FunctionModule, uninitialized
-from rushlight.tensor import Tensor, from_array
+from rushlight.nn.layer_settings import FunctionModule, uninitialized
+from rushlight.core.tensor import Tensor, from_array
 
 
 class _Affine(Module):

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.nn import functional as F
-from rushlight.nn.functional.sizes import each
+from rushlight.nn.functional.size_arguments import each
 from rushlight.nn.module import Module
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class _PadNd(Module):

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.copying import copied, disabled, rebuild, unfilled
-from rushlight.device import CPU, present
-from rushlight.errors import explain
-from rushlight.ops.arguments import sizes
-from rushlight.printing import format_parameter
-from rushlight.tensor import Tensor, from_array, new, noticed, writes_of
+from rushlight.base import dtypes
+from rushlight.core.tensor_copy_pickle import copied, disabled, rebuild, unfilled
+from rushlight.base.device import CPU, present
+from rushlight.base.errors import explain
+from rushlight.core.arguments import sizes
+from rushlight.core.printing import format_parameter
+from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
 
 ARRAY: Any = Tensor.__dict__["array"]             # the slot, which Uninitialized hides
 

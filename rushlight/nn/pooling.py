@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.nn import functional as F
-from rushlight.nn.functional.sizes import each
+from rushlight.nn.functional.size_arguments import each
 from rushlight.nn.module import Module
-from rushlight.nn.settings import FunctionModule
-from rushlight.tensor import Tensor
+from rushlight.nn.layer_settings import FunctionModule
+from rushlight.core.tensor import Tensor
 
 
 class _MaxPoolNd(FunctionModule):

@@ -6,16 +6,16 @@ import numbers
 import warnings
 from typing import Any
 
-from rushlight.creation import zeros
-from rushlight.errors import explain
+from rushlight.creation.factories import zeros
+from rushlight.base.errors import explain
 from rushlight.nn import init
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.recurrent import Weights
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.settings import uninitialized
+from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.utils.rnn import PackedSequence, steps_of
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -142,7 +142,7 @@ class RNNBase(Module):
                                 self.dropout if self.training else 0.0, first)
 
     def _operands(self, x: Tensor, states: tuple | None) -> tuple[Tensor, tuple | None, list[Weights]]:
-        """What the layers compute with; autocast converts it (amp/gates.py)."""
+        """What the layers compute with; autocast converts it (amp/autocast_policy.py)."""
         return x, states, self._weights()
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:

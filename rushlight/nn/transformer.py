@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rushlight import dtypes
-from rushlight.autograd.grad_mode import is_grad_enabled
-from rushlight.creation import full
-from rushlight.device import present
+from rushlight.base import dtypes
+from rushlight.core.mode import is_grad_enabled
+from rushlight.creation.factories import full
+from rushlight.base.device import present
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.activation import GELU, ReLU
@@ -21,8 +21,8 @@ from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.normalization import LayerNorm
-from rushlight.ops.shape import triu
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.views import triu
+from rushlight.core.tensor import Tensor
 
 Mask = Tensor | None
 Activation = str | Callable[[Tensor], Tensor]

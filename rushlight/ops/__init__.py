@@ -1,21 +1,14 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
-from rushlight.ops import (
-    arithmetic,
-    casts,
-    elementwise,
-    index,
-    indexing,
-    matmul,
-    operators,
-    products,
-    reduce,
-    shape,
-    shapes,
-)
+from rushlight.ops.math import arithmetic, elementwise, operators
+from rushlight.ops.tensor import casts
+from rushlight.ops.index import index_tensors, getitem
+from rushlight.ops.linalg import matmul, matmul_api
+from rushlight.ops.reduce import reduce
+from rushlight.ops.shape import views, view_functions
 
 
 def __getattr__(name: str) -> object:
     if name != "aten":
         raise AttributeError(f"module 'rushlight.ops' has no attribute '{name}'")
     from importlib import import_module
-    return import_module("rushlight.ops.aten")
+    return import_module("rushlight.ops.tensor.aten")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from rushlight.absent import missing
+from rushlight.base.missing_names import missing
 from rushlight.optim import lr_scheduler
 from rushlight.optim.adadelta import Adadelta
 from rushlight.optim.adafactor import Adafactor

@@ -2,10 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def adadelta(p, g, square_avg, acc_delta, /, step, lr, rho, eps, weight_decay, maximize):

@@ -1,13 +1,13 @@
 """Adafactor: the second moments of a matrix from those of its rows and columns."""
 from __future__ import annotations
 
-from rushlight.autograd.views import assign
-from rushlight.creation import zeros, zeros_like
-from rushlight.dtypes import finfo
-from rushlight.errors import explain
+from rushlight.core.views import assign
+from rushlight.creation.factories import zeros, zeros_like
+from rushlight.base.dtypes import finfo
+from rushlight.base.errors import explain
 from rushlight.optim.checks import check_lr
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class Adafactor(PerParameter):

@@ -2,11 +2,11 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import full_like
+from rushlight.creation.factories import full_like
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def adagrad(p, g, sum, /, step, lr, lr_decay, weight_decay, eps, maximize):

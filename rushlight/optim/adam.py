@@ -2,11 +2,11 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import zeros_like
+from rushlight.creation.factories import zeros_like
 from rushlight.optim.checks import check_fused, check_tensor_settings
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def adam(p, g, exp_avg, exp_avg_sq, max_exp_avg_sq, /, step, lr, betas, eps, weight_decay, amsgrad, maximize,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def adamax(p, g, exp_avg, exp_inf, /, step, lr, betas, eps, weight_decay, maximize):

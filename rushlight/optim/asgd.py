@@ -2,10 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import full_like, ones_like, zeros_like
+from rushlight.creation.factories import full_like, ones_like, zeros_like
 from rushlight.optim.elementwise import Elementwise, plain
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def asgd(p, g, ax, /, step, eta, mu, lr, lambd, alpha, t0, weight_decay, maximize):

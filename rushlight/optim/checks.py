@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 
 NOT_NEGATIVE = ("lr_decay", "eps", "momentum", "weight_decay", "initial_accumulator_value", "momentum_decay")
 

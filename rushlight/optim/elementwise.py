@@ -9,19 +9,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import ndarray
 
-from rushlight.autograd.clock import stamp
-from rushlight.autograd.views import assign
-from rushlight.compile.paying import Loop
-from rushlight.creation import zeros_like
-from rushlight.dtypes import float64
-from rushlight.errors import NoArray, explain, user_frame
-from rushlight.ops.complex import view_as_complex, view_as_real
-from rushlight.ops.worlds import TENSORS, rebind
+from rushlight.core.clock import stamp
+from rushlight.core.views import assign
+from rushlight.loops.tiering import Loop
+from rushlight.creation.factories import zeros_like
+from rushlight.base.dtypes import float64
+from rushlight.base.errors import NoArray, explain, user_frame
+from rushlight.ops.math.complex import view_as_complex, view_as_real
+from rushlight.core.worlds import TENSORS, rebind
 from rushlight.optim import loops
 from rushlight.optim.checks import check_settings
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
 from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
-from rushlight.tensor import Tensor, from_array, writes_of
+from rushlight.core.tensor import Tensor, from_array, writes_of
 
 
 class Elementwise(PerParameter):

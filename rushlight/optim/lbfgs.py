@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.autograd.grad_mode import enable_grad
-from rushlight.autograd.views import wrote
-from rushlight.errors import explain
+from rushlight.core.mode import enable_grad
+from rushlight.core.views import wrote
+from rushlight.base.errors import explain
 from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import plain, real_parts
 from rushlight.optim.optimizer import Group, Optimizer, Params, State, settings
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 Objective = Callable[[float], "Point"]
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.compile.paying import Loop
+from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
 
@@ -41,8 +41,8 @@ def text(one: Program, dtype: np.dtype) -> str:
     """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot stand in a loop."""
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
-    from rushlight.compile.expressions import NotFused, Scalar, write_out
-    from rushlight.ops.table import TABLE
+    from rushlight.fast.rule_text import NotFused, Scalar, write_out
+    from rushlight.core.table import TABLE
     known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
 
     def scalar(operand: Any) -> Any:
@@ -119,6 +119,6 @@ def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[
 
 
 def run_on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
-    from rushlight.compile.parallel import in_parts
+    from rushlight.loops.parallel import in_parts
     given = (own.first, g.reshape(-1), *own.rest, numbers)
     in_parts(loop, given, (1,) * (len(given) - 1) + (0,))

@@ -4,12 +4,12 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from rushlight.autograd.views import assign
-from rushlight.creation import zeros_like
-from rushlight.errors import explain
+from rushlight.core.views import assign
+from rushlight.creation.factories import zeros_like
+from rushlight.base.errors import explain
 from rushlight.optim.checks import check_lr
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 # How the learning rate grows with the shape (n, m) of a matrix.
 ADJUSTMENTS = {None: lambda n, m: sqrt(max(1, n / m)), "original": lambda n, m: sqrt(max(1, n / m)),

@@ -2,10 +2,10 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import ones_like, zeros_like
+from rushlight.creation.factories import ones_like, zeros_like
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def nadam(p, g, exp_avg, exp_avg_sq, /, step, mu_product, lr, betas, eps, weight_decay, momentum_decay,

@@ -10,11 +10,11 @@ from functools import wraps
 from itertools import chain, count
 from typing import Any
 
-from rushlight import dtypes
-from rushlight.autograd.grad_mode import enable_grad, mode, no_grad
-from rushlight.autograd.node import Handle
-from rushlight.creation import tensor
-from rushlight.errors import Suggesting, explain
+from rushlight.base import dtypes
+from rushlight.core.mode import enable_grad, mode, no_grad
+from rushlight.core.node import Handle
+from rushlight.creation.factories import tensor
+from rushlight.base.errors import Suggesting, explain
 from rushlight.optim.vendored import (  # noqa: F401
     _default_to_fused_or_foreach,
     _get_capturable_supported_devices,
@@ -24,7 +24,7 @@ from rushlight.optim.vendored import (  # noqa: F401
     _use_grad_for_differentiable,
     _view_as_real,
 )
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
 ParamsT = Params                                  # torch's name

@@ -30,7 +30,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.text import define, folded, indented, tupled
-from rushlight.ops.worlds import ARRAYS, rebind
+from rushlight.core.worlds import ARRAYS, rebind
 
 # A world: what ops look like between numbers. `pow` and the comparisons are for numbers alone.
 FORMULAS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",

@@ -2,11 +2,11 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import zeros_like
+from rushlight.creation.factories import zeros_like
 from rushlight.optim.checks import check_not_negative
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def rmsprop(p, g, square_avg, momentum_buffer, grad_avg, /, step, lr, alpha, eps, weight_decay, momentum, centered,

@@ -2,11 +2,11 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.creation import full_like, zeros_like
-from rushlight.errors import explain
+from rushlight.creation.factories import full_like, zeros_like
+from rushlight.base.errors import explain
 from rushlight.optim.elementwise import Elementwise, plain
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def rprop(p, g, prev, step_size, /, step, etas, step_sizes, maximize):

@@ -5,13 +5,13 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.creation import zeros_like
-from rushlight.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.creation.factories import zeros_like
+from rushlight.base.errors import explain
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def sgd(p, g, momentum_buffer, /, lr, momentum, dampening, weight_decay, nesterov, maximize):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, settings
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):

@@ -7,13 +7,13 @@ from itertools import chain
 from math import cos, pi
 from typing import Any
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.creation import tensor
-from rushlight.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.creation.factories import tensor
+from rushlight.base.errors import explain
 from rushlight.nn import Module
 from rushlight.optim.lr_scheduler.base import Chainable, for_each_group
 from rushlight.optim.optimizer import Optimizer
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 

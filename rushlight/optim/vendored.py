@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.autograd.grad_mode import set_grad_enabled
-from rushlight.tensor import Tensor
+from rushlight.core.mode import set_grad_enabled
+from rushlight.core.tensor import Tensor
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:

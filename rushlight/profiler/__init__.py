@@ -16,7 +16,7 @@ from enum import Enum
 from functools import wraps
 from typing import Any
 
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-import rushlight.autograd.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
-from rushlight.autograd.clock import tick
-from rushlight.ops import later
-from rushlight.ops.table import TABLE
+import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
+from rushlight.core.clock import tick
+from rushlight.core import lazy
+from rushlight.core.table import TABLE
 from rushlight.profiler.units import told
 
 
@@ -183,12 +183,12 @@ class Clocks:
         self.undo: list[Callable[[], None]] = []
 
     def put(self) -> None:
-        later.complete()
+        lazy.complete()
         for op, call in [(one, call) for one in TABLE.values() for call in getattr(one.call, "forms", (one.call,))]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
-        engine = sys.modules["rushlight.autograd.backward"]
+        engine = sys.modules["rushlight.core.backward"]
         self.assign(engine, "steps", timed_steps(engine.steps))
         nn = sys.modules.get("rushlight.nn.hooks")
         if nn is not None:

@@ -14,9 +14,9 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..tensor import Tensor
-from .filling import in_memory_order as in_memory_order
-from .filling import memory_axes as memory_axes
+from rushlight.core.tensor import Tensor
+from rushlight.random.blocks import in_memory_order as in_memory_order
+from rushlight.random.blocks import memory_axes as memory_axes
 from .generator import Generator
 
 __all__ = [

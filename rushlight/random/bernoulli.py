@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from rushlight.dtypes import of
+from rushlight.base.dtypes import of
 
-from .fast import Loop
-from .filling import DType, Shape, blocks, empty, kind_of
+from rushlight.random.choose_loop import Loop
+from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
 from .stream import MAX_SMALL_DRAW, Stream
 
 _LOOP = Loop("chances", cost=1 / 16, call=1)

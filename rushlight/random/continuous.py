@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from .filling import DType, Shape, empty
+from rushlight.random.blocks import DType, Shape, empty
 from .normal import GROUP, standard
-from .rounding import fma64, narrow, near_halfway
+from rushlight.random.fma import fma64, narrow, near_halfway
 from .stream import Stream
 from .vector_math import each, log64
 

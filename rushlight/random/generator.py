@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..autograd.grad_mode import mode
-from ..device import device as Device
-from ..device import present
-from ..tensor import Tensor, from_array
+from rushlight.core.mode import mode
+from rushlight.base.device import device as Device
+from rushlight.base.device import present
+from rushlight.core.tensor import Tensor, from_array
 from .bernoulli import STREAMS, bernoulli, bernoulli_scalar
 from .continuous import cauchy, exponential, geometric, log_normal
 from .integers import randint, random_, randperm

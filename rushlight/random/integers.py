@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from .fast import Loop
-from .filling import DType, Shape, blocks, empty, kind_of
-from .rounding import narrow
+from rushlight.random.choose_loop import Loop
+from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
+from rushlight.random.fma import narrow
 from .stream import Stream
 from .uniform import largest
 

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba import extending, types
 
-from rushlight.interrupts import numba
+from rushlight.loops.ctrl_c import numba
 
 from . import rejection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .continuous import exponential
-from .filling import in_memory_order, kind_of
+from rushlight.random.blocks import in_memory_order, kind_of
 from .stream import Stream
 
 _MOST_CATEGORIES = 2**24

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fast import Loop
-from .filling import DType, Shape, blocks, empty
+from rushlight.random.choose_loop import Loop
+from rushlight.random.blocks import DType, Shape, blocks, empty
 from .rejection import TWO_PI, pair
-from .rounding import fma32, fma64, narrow
+from rushlight.random.fma import fma32, fma64, narrow
 from .stream import Stream
 from .vector_math import each, log32, sincos32
 

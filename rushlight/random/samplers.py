@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rushlight.dtypes import of
+from rushlight.base.dtypes import of
 
-from .fast import Loop
-from .filling import kind_of
+from rushlight.random.choose_loop import Loop
+from rushlight.random.blocks import kind_of
 from .rejection import binomial as binomial_one
 from .rejection import filler
 from .rejection import gamma as gamma_one
 from .rejection import poisson as poisson_one
-from .rounding import narrow
+from rushlight.random.fma import narrow
 from .stream import Stream
 
 _THIRD = np.float32(1) / np.float32(3)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .fast import Loop
+from rushlight.random.choose_loop import Loop
 
 WORDS = 624  # words in a block of the twister
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator

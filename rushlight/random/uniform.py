@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from .fast import Loop
-from .filling import DType, Shape, blocks, empty
-from .rounding import fma32, fma64, narrow
+from rushlight.random.choose_loop import Loop
+from rushlight.random.blocks import DType, Shape, blocks, empty
+from rushlight.random.fma import fma32, fma64, narrow
 from .stream import Stream
 
 _LOOP = Loop("uniforms")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fast import Loop
+from rushlight.random.choose_loop import Loop
 
 F32, F64 = np.float32, np.float64
 

@@ -20,19 +20,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from rushlight.absent import tell as _tell
-from rushlight.ops.storages import TypedStorage
+from rushlight.base.missing_names import tell as _tell
+from rushlight.ops.tensor.storage_classes import TypedStorage
 
 from . import legacy
 from .archive import Damaged, Reader, Writer
-from .atomic import replacing
+from rushlight.serialization.atomic_write import replacing
 from .legacy import LegacyReader
-from .names import StorageType
+from rushlight.serialization.name_map import StorageType
 from .npz import load_npz, save_npz
 from .pickler import Pickler
 from .rebuild import layout as _get_layout  # as pickles of sparse tensors say
 from .rebuild import storage_on
-from .safe import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from rushlight.serialization.allowed_globals import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
 from .safetensors import SUFFIX, load_file, save_file
 from .unpickler import AnyUnpickler, WeightsUnpickler
 

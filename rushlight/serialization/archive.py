@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rushlight.dtypes import dtype
+from rushlight.base.dtypes import dtype
 
 ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")  # header of a record: length of the name, length of the extra field

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from .archive import Damaged, fill, swap
-from .names import StorageType
+from rushlight.serialization.name_map import StorageType
 from .pickler import PROTOCOL as PICKLES
 from .pickler import Pickler
 from .rebuild import storage_on

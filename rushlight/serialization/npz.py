@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
 
 from .archive import UNREADABLE, Damaged
-from .atomic import replacing
+from rushlight.serialization.atomic_write import replacing
 
 
 def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False) -> None:

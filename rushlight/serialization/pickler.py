@@ -10,14 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes, torch_names
-from rushlight.device import Layout, device
-from rushlight.memory import address, extent
-from rushlight.ops.storages import Storage, UntypedStorage
-from rushlight.size import Size
-from rushlight.tensor import Tensor, from_array
+from rushlight.base import dtypes, shown_names
+from rushlight.base.device import Layout, device
+from rushlight.base.array_memory import address, extent
+from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor, from_array
 
-from .names import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_torch
+from rushlight.serialization.name_map import (
+    PARAMETER_IN_TORCH,
+    STORAGE_NAMES,
+    UNTYPED,
+    Name,
+    name_in_torch,
+)
 
 PROTOCOL = 2  # the protocol of torch's weights_only reader
 _REBUILD = {
@@ -113,7 +119,7 @@ class Pickler(PurePickler):
             return (_REBUILD["_rebuild_parameter_with_state"], (*args, state)) if state else (
                 _REBUILD["_rebuild_parameter"], args)
         make, parts = self.reduce_array(tensor.array, tensor.requires_grad)
-        if kind is None and torch_names.home(type(tensor)).startswith("rushlight."):  # nn.Buffer, which loads as a tensor
+        if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):  # nn.Buffer, which loads as a tensor
             return make, parts
         return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)
 

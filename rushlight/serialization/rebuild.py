@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.copying import rebuild
-from rushlight.device import device, sparse_coo, strided
-from rushlight.ops.meta import Meta
-from rushlight.ops.storages import TypedStorage, UntypedStorage
-from rushlight.size import Size
-from rushlight.tensor import Tensor
+from rushlight.base import dtypes
+from rushlight.core.tensor_copy_pickle import rebuild
+from rushlight.base.device import device, sparse_coo, strided
+from rushlight.ops.meta.meta_tensors import Meta
+from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 
-from .names import StorageType, parameter_class, sparse_maker
+from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
 
 
 def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:

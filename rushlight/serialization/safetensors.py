@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
 
 from .archive import Damaged
-from .atomic import replacing_path
+from rushlight.serialization.atomic_write import replacing_path
 
 SUFFIX = ".safetensors"
 Path = str | os.PathLike

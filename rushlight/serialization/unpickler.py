@@ -11,11 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import IO, Any
 
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
-from .names import PARAMETER_IN_TORCH, allowed_globals, parameter_class
+from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals, parameter_class
 from .rebuild import REBUILDERS
-from .safe import user_globals
+from rushlight.serialization.allowed_globals import user_globals
 
 # The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves (INST, OBJ, EXT...).
 _WEIGHTS = """

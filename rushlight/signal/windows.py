@@ -12,12 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.creation import made
-from rushlight.device import strided
-from rushlight.errors import explain
-from rushlight.ops.window_functions import BLACKMAN, HAMMING, HANN, NUTTALL, bessel, cosines, sampled, triangle
-from rushlight.tensor import Tensor
+from rushlight.base import dtypes
+from rushlight.creation.factories import made
+from rushlight.base.device import strided
+from rushlight.base.errors import explain
+from rushlight.ops.signal.window_functions import (
+    BLACKMAN,
+    HAMMING,
+    HANN,
+    NUTTALL,
+    bessel,
+    cosines,
+    sampled,
+    triangle,
+)
+from rushlight.core.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
            "hann", "kaiser", "nuttall"]

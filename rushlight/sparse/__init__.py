@@ -5,7 +5,7 @@
 tensor([[2.],
         [0.]])
 """
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.sparse import compressed as _compressed
 from rushlight.sparse import functions as _functions
 from rushlight.sparse.compressed import (

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation import as_tensor
-from rushlight.device import CPU, Layout, present, sparse_csc, sparse_csr
-from rushlight.errors import NoArray, explain
-from rushlight.printing import format_sparse
+from rushlight.creation.factories import as_tensor
+from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
+from rushlight.base.errors import NoArray, explain
+from rushlight.core.printing import format_sparse
 from rushlight.sparse.creation import to_sparse
 from rushlight.sparse.products import sampled_product
 from rushlight.sparse.tensor import OPS, SparseTensor, made
-from rushlight.tensor import Tensor, from_array, method, new
+from rushlight.core.tensor import Tensor, from_array, method, new
 
 LAYOUTS = (sparse_csr, sparse_csc)
 NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.creation import as_tensor
-from rushlight.device import present, sparse_coo
-from rushlight.errors import explain
-from rushlight.size import Size
+from rushlight.base import dtypes
+from rushlight.creation.factories import as_tensor
+from rushlight.base.device import present, sparse_coo
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
 from rushlight.sparse.tensor import SparseTensor, made, other_layout
-from rushlight.tensor import Tensor, from_array, method
+from rushlight.core.tensor import Tensor, from_array, method
 
 
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,

@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.views import check_dtype
-from rushlight.dtypes import bool_
-from rushlight.errors import explain
-from rushlight.ops import elementwise, lengths, matmul, positions, reduce, shape
-from rushlight.ops.arguments import wrap, wrap_all, wrap_new
-from rushlight.ops.arithmetic import div as dense_div
-from rushlight.ops.arithmetic import scaled
-from rushlight.ops.failures import MASKED
-from rushlight.ops.shape import cat as dense_cat
+from rushlight.core.views import check_dtype
+from rushlight.base.dtypes import bool_
+from rushlight.base.errors import explain
+from rushlight.ops.math import elementwise
+from rushlight.ops.reduce import vector_norm, reduce
+from rushlight.ops.linalg import matmul
+from rushlight.ops.index import along_dim
+from rushlight.ops.shape import views
+from rushlight.core.arguments import wrap, wrap_all, wrap_new
+from rushlight.ops.math.arithmetic import div as dense_div
+from rushlight.ops.math.arithmetic import scaled
+from rushlight.core.op_errors import MASKED
+from rushlight.ops.shape.views import cat as dense_cat
 from rushlight.sparse.tensor import OPS, SparseTensor, holder, made, new_zeros, offers, unique_places
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 # Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f, duplicates are summed first.
 KEEPING_ZERO = ("abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
@@ -226,7 +230,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
 
 # -- shapes ----------------------------------------------------------------------------------------
 
-@offers(shape.transpose)
+@offers(views.transpose)
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """Swap two dimensions, both sparse or both dense."""
     order = list(range(input.ndim))
@@ -255,7 +259,7 @@ def t(input: SparseTensor) -> SparseTensor:
     return transpose(input, 0, 1) if input.ndim == 2 else input
 
 
-@offers(shape.select)
+@offers(views.select)
 def select(input: SparseTensor, dim: int, index: Any) -> Any:
     """The slice at one index of a sparse dimension."""
     if not isinstance(index, int) or isinstance(index, bool):
@@ -275,7 +279,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
     return made(from_array(input._at.array[rest][:, here.array]), values, size, input._sorted)
 
 
-@offers(positions.index_select)
+@offers(along_dim.index_select)
 def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """The slices at several indices of a sparse dimension, in their order."""
     d = wrap(dim, input.ndim)
@@ -301,7 +305,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
 
-@offers(shape.cat)
+@offers(views.cat)
 def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
     """Concatenate along a sparse dimension. `stacked`: keep all at the same indices, so that they add up."""
     first = tensors[0]
@@ -332,13 +336,13 @@ def check_alike(tensors: list[Any], d: int) -> None:
                                               "x.to_dense()"))
 
 
-@offers(shape.stack)
+@offers(views.stack)
 def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
     """Stack along a new sparse dimension."""
     return cat([one.unsqueeze(dim) if one.is_sparse else one for one in tensors], wrap_new(dim, tensors[0].ndim))
 
 
-@offers(shape.unbind)
+@offers(views.unbind)
 def unbind(input: SparseTensor, dim: int = 0) -> tuple:
     """The slices along a dimension."""
     return tuple([select(input, dim, i) for i in range(input.shape[wrap(dim, input.ndim)])])
@@ -374,7 +378,7 @@ def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False
     return input.coalesce()._of.norm(p)  # type: ignore[attr-defined]
 
 
-@offers(lengths.vector_norm)
+@offers(vector_norm.vector_norm)
 def length(input: SparseTensor, p: float, axes: tuple | None, keepdim: bool = False) -> Tensor:
     """The vector norm that `torch.norm` calls."""
     return norm(input, p, axes, keepdim)

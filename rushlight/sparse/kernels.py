@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.optional import scipy_part
+from rushlight.base.dependencies import scipy_part
 
 
 def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
-from rushlight.ops import matmul, products
-from rushlight.ops.build import build, inner
-from rushlight.ops.products import matmul as dense_matmul
-from rushlight.ops.worlds import ARRAYS
+from rushlight.base.errors import explain
+from rushlight.ops.linalg import matmul, matmul_api
+from rushlight.core.build import build, inner
+from rushlight.ops.linalg.matmul_api import matmul as dense_matmul
+from rushlight.core.worlds import ARRAYS
 from rushlight.sparse import kernels
 from rushlight.sparse.tensor import SparseTensor, made, offers
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 ARRAYS["sparse_product"], ARRAYS["sampled_product"] = kernels.sparse_product, kernels.sampled_product
 
@@ -29,7 +29,7 @@ sampled_product: Any = inner(lambda x, y, row, col, /: sampled_product(x, y, row
 build(globals())
 
 
-@offers(products.matmul, matmul.mm, matmul.mv)
+@offers(matmul_api.matmul, matmul.mm, matmul.mv)
 def product(x: Tensor, y: Tensor) -> Tensor:
     """x @ y, at least one of them a sparse matrix: dense unless both are sparse.
 
@@ -79,7 +79,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     return made(from_array(at), values, (n, k)).coalesce()
 
 
-@offers(products.bmm)
+@offers(matmul_api.bmm)
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of a block matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     return flat.reshape(b, n, k)
 
 
-@offers(products.addmm)
+@offers(matmul_api.addmm)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha mat1 @ mat2, with mat1 sparse.
 

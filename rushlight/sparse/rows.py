@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.autograd.grad_mode import mode, no_grad
-from rushlight.ops import positions
-from rushlight.ops.build import build, inner
-from rushlight.ops.worlds import ARRAYS, TENSORS
+from rushlight.core.mode import mode, no_grad
+from rushlight.ops.index import along_dim
+from rushlight.core.build import build, inner
+from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.sparse.tensor import SparseTensor, made
-from rushlight.tensor import AccumulateGrad, Tensor, from_array
+from rushlight.core.tensor import AccumulateGrad, Tensor, from_array
 
 lookup: Any = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),  # type: ignore[name-defined]  # noqa: F821
                     weight=lambda g, index, weight_shape, padding_idx:
@@ -93,11 +93,11 @@ def dense(leaf: Tensor) -> None:
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
     """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when compiled, and in vmap."""
     if mode().batch is not None:
-        return positions.embedding(weight, index, padding_idx)
+        return along_dim.embedding(weight, index, padding_idx)
     if type(weight.node) is AccumulateGrad:
         weight.node.__class__ = AccumulateRows
     return lookup(weight, index, padding_idx)
 
 
-ARRAYS["rows_of_gradient"], TENSORS["rows_of_gradient"] = rows_of_gradient, positions.embedding_grad
+ARRAYS["rows_of_gradient"], TENSORS["rows_of_gradient"] = rows_of_gradient, along_dim.embedding_grad
 build(globals())

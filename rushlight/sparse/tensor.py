@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.device import CPU, sparse_coo, sparse_csc, sparse_csr
-from rushlight.errors import NoArray, explain
-from rushlight.printing import format_sparse
-from rushlight.size import Size
-from rushlight.tensor import Tensor, from_array, new
+from rushlight.base.device import CPU, sparse_coo, sparse_csc, sparse_csr
+from rushlight.base.errors import NoArray, explain
+from rushlight.core.printing import format_sparse
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor, from_array, new
 
 F = TypeVar("F", bound=Callable)
 OPS: dict[str, Callable] = {}                     # name of a dense op -> the function for sparse operands

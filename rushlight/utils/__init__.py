@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from rushlight.absent import missing
+from rushlight.base.missing_names import missing
 
 _LAZY = ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo",
          "pytree", "tensorboard")
@@ -19,5 +19,5 @@ def __getattr__(name: str) -> Any:
         found = globals()[name] = getattr(import_module("rushlight.utils.model_summary"), name)
         return found
     if name == "swap_tensors":
-        return import_module("rushlight.utils.swapping").swap_tensors
+        return import_module("rushlight.utils.tensor_swap").swap_tensors
     raise missing(__name__, name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rushlight.device import device
-from rushlight.dtypes import dtype
-from rushlight.tensor import Tensor
+from rushlight.base.device import device
+from rushlight.base.dtypes import dtype
+from rushlight.core.tensor import Tensor
 
 Group = tuple[list[list], list[int]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rushlight.utils.pytree import *  # noqa: F403
-from rushlight.utils.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
-from rushlight.utils.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
+from rushlight.base.pytree import *  # noqa: F403
+from rushlight.base.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
+from rushlight.base.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
 
 
 def _dict_flatten(d: dict) -> tuple[list, list]:

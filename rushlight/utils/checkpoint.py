@@ -9,13 +9,13 @@ from enum import Enum
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
-from rushlight.autograd.backward import backward, chosen
-from rushlight.autograd.function import Function
-from rushlight.autograd.grad_mode import enable_grad, no_grad
+from rushlight.core.backward import backward, chosen
+from rushlight.core.function import Function
+from rushlight.core.mode import enable_grad, no_grad
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.random import default_generator
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable", "get_device_states",
            "noop_context_fn", "set_checkpoint_early_stop", "set_device_states"]

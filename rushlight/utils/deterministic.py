@@ -9,17 +9,17 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from rushlight import settings
+from rushlight.creation import process_settings
 
 
 class Deterministic(ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        return settings.chosen.fill_uninitialized_memory
+        return process_settings.chosen.fill_uninitialized_memory
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, fill: bool) -> None:
-        settings.fill_uninitialized_memory(fill)
+        process_settings.fill_uninitialized_memory(fill)
 
 
 sys.modules[__name__].__class__ = Deterministic

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.creation import from_dlpack
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import from_dlpack
+from rushlight.core.tensor import Tensor
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from rushlight import torch_names
-from rushlight.autograd.node import Handle
+from rushlight.base import shown_names
+from rushlight.core.node import Handle
 
 
 class _Any(type):
@@ -47,7 +47,7 @@ class RemovableHandle(Handle, metaclass=_Any):
         self.extra = list(state[2]) if len(state) > 2 and state[2] else []
 
 
-torch_names.IN_FILES[RemovableHandle] = "torch.utils.hooks", "RemovableHandle"
+shown_names.IN_FILES[RemovableHandle] = "torch.utils.hooks", "RemovableHandle"
 
 
 __all__ = ["RemovableHandle"]

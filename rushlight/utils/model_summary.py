@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.dtypes import dtype as DType
-from rushlight.dtypes import float32
-from rushlight.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.base.dtypes import dtype as DType
+from rushlight.base.dtypes import float32
+from rushlight.base.errors import explain
 from rushlight.nn import Module
 from rushlight.random import Generator
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 HEADINGS = {"kernel_size": "Kernel Shape", "input_size": "Input Shape", "output_size": "Output Shape",
             "num_params": "Param #", "params_percent": "Param %", "mult_adds": "Mult-Adds", "trainable": "Trainable"}

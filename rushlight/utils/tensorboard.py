@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import explain
-from rushlight.parts import importable
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.base.submodules import importable
+from rushlight.core.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
 

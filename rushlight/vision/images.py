@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
 
 
 class InterpolationMode(Enum):

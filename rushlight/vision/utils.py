@@ -8,8 +8,8 @@ from typing import IO, Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import explain
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.drawing import draw_bounding_boxes, draw_segmentation_masks
 from rushlight.vision.images import pillow
 

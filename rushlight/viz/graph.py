@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.viz.numbers import rounded
+from rushlight.viz.array_preview import rounded
 from rushlight.viz.steps import forward_values
 
 Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None

@@ -12,16 +12,16 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from rushlight.autograd.engine import reachable
-from rushlight.autograd.node import Node, Output
-from rushlight.errors import line_of
-from rushlight.ops.formula import Formula, formula
-from rushlight.ops.worlds import ruled_inputs
-from rushlight.tensor import Tensor
+from rushlight.core.engine import reachable
+from rushlight.core.node import Node, Output
+from rushlight.base.errors import line_of
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.core.worlds import ruled_inputs
+from rushlight.core.tensor import Tensor
 from rushlight.viz.graph import Params, check_recorded, pairs
 from rushlight.viz.layout import framed, layout
 from rushlight.viz.modules import common
-from rushlight.viz.numbers import describe
+from rushlight.viz.array_preview import describe
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.backward import seed
-from rushlight.autograd.clock import clock
-from rushlight.autograd.engine import reachable, steps, sum_to_array
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.autograd.node import Node, Parts
-from rushlight.ops.worlds import ruled_inputs
-from rushlight.tensor import Tensor
+from rushlight.core.backward import seed
+from rushlight.core.clock import clock
+from rushlight.core.engine import reachable, steps, sum_to_array
+from rushlight.core.mode import no_grad
+from rushlight.core.node import Node, Parts
+from rushlight.core.worlds import ruled_inputs
+from rushlight.core.tensor import Tensor
 
 
 @dataclass

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.layout import Point, framed, layout
 from rushlight.viz.text import COLOURS, dot_text, grouped

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import dtypes
-from rushlight.device import device
-from rushlight.size import Size
+from rushlight.base import dtypes
+from rushlight.base.device import device
+from rushlight.base.size import Size
 from tests.support.programs import Programs
 
 ALL = dtypes.DTYPES
@@ -133,7 +133,7 @@ def test_numpy_agrees(d):
 
 
 def test_ml_dtypes_is_loaded_by_bfloat16_only():
-    program = ("import sys; from rushlight import dtypes; assert 'ml_dtypes' not in sys.modules; "
+    program = ("import sys; from rushlight.base import dtypes; assert 'ml_dtypes' not in sys.modules; "
                "dtypes.promote_types(dtypes.bfloat16, dtypes.int8); assert 'ml_dtypes' not in sys.modules; "
                "dtypes.bfloat16.numpy; assert 'ml_dtypes' in sys.modules")
     subprocess.run([sys.executable, "-c", program], check=True)

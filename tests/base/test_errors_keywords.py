@@ -8,7 +8,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.errors import suggesting
+from rushlight.base.errors import suggesting
 from rushlight.nn import functional as F
 from rushlight.utils.data import DataLoader
 

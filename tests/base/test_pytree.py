@@ -4,7 +4,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 import pytest
 
 import rushlight
-from rushlight.utils import pytree
+from rushlight.base import pytree
 
 Point = namedtuple("Point", "x y")
 TREES = [1, None, (), [], {}, (1, [2, 3]), {"b": 1, "a": (2,)}, OrderedDict(z=1, y=[2]), Point(1, (2, 3)),

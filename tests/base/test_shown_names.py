@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import nn, torch_names
+from rushlight import nn
+from rushlight.base import shown_names
 from tests.compat.test_compat import HERE
 from tests.support.paths import ROOT
 
@@ -118,7 +119,7 @@ def layers():
 
 
 def test_files_name_layers_as_torch_does(torch):
-    ours = {cls.__name__: torch_names.IN_FILES.get(cls) for cls in layers()}
+    ours = {cls.__name__: shown_names.IN_FILES.get(cls) for cls in layers()}
     theirs = {name: (cls.__module__, cls.__name__) for name in ours if (cls := getattr(torch.nn, name, None)) is not None}
     assert {name: ours[name] for name in theirs if name != "DataParallel"} == {
         name: found for name, found in theirs.items() if name != "DataParallel"}

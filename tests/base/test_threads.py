@@ -3,8 +3,8 @@
 import pytest
 
 import rushlight
-from rushlight import threads
-from rushlight.ops.kernels import matmul
+from rushlight.base import threads
+from rushlight.kernels import matmul
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import distributed, distributions, library, nn, optim
+from rushlight import distributed, distributions, nn, optim
+from rushlight.autograd import custom_ops as library
 from rushlight.autograd import gradcheck
 from rushlight.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, fully_shard
 from rushlight.distributed.optim import ZeroRedundancyOptimizer
@@ -368,7 +369,7 @@ def test_names_that_graph_networks_import():
     assert rushlight.jit._overload(len) is len
     with pytest.raises(RuntimeError, match="Tried to instantiate class 'pyg.Map'"):
         _ = rushlight.classes.pyg.Map
-    aten = rushlight.ops.aten
+    aten = rushlight.ops.tensor.aten
     x = rushlight.arange(6.0).reshape(2, 3)
     assert aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
     assert aten.index.Tensor(x, [None, rushlight.tensor([2, 0])]).tolist() == [[2, 0], [5, 3]]

@@ -13,7 +13,7 @@ import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import CannotCompile, compile, programs, source
 from rushlight.nn import functional as F
-from rushlight.tensor import from_array
+from rushlight.core.tensor import from_array
 
 CALLS = 5                                         # two watched, one that compiles, two more
 

@@ -19,7 +19,7 @@ import rushlight
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, explain, programs
-from rushlight.compile.trace import traced
+from rushlight.compile.capture.trace import traced
 from rushlight.nn import functional as F
 from rushlight.optim import lr_scheduler
 from rushlight.utils.data import DataLoader, TensorDataset
@@ -728,7 +728,7 @@ def test_threads_that_draw_leave_a_program_of_another_alone(monkeypatch):
         return result
     x, plain, noisy = torch.full((5,), 2.0), quick(lambda x: (x * 2).exp()), quick(lambda x: x * torch.rand(5))
     with monkeypatch.context() as patched:
-        patched.setattr("rushlight.compile.function.traced", watched)
+        patched.setattr("rushlight.compile.run.compiled_function.traced", watched)
         for _ in range(4):
             plain(x)
             noisy(x)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import rushlight
 import rushlight as torch
-from rushlight import compiler, nn, optim
+from rushlight.compile import api
+from rushlight import nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.memory import offsets
+from rushlight.compile.lower.memory_plan import offsets
 from rushlight.compile.passes import PASSES
 from rushlight.compile.report import Lease
 from rushlight.nn import functional as F
@@ -48,7 +49,7 @@ def test_every_statement_that_breaks_the_graph_is_named():
         if y.sum() > 0:
             y = y + y[0].item()
         return y.tolist()
-    found = compiler.explain(f, torch.ones(3))
+    found = api.explain(f, torch.ones(3))
     assert found.graph_count == 0
     assert found.graph_break_count == 3
     lines = [b.where for b in found.break_reasons]
@@ -58,11 +59,11 @@ def test_every_statement_that_breaks_the_graph_is_named():
 
 
 def test_what_compiles_and_what_changes_python():
-    found = compiler.explain(lambda x: (x * 2).sum(), torch.ones(3))
+    found = api.explain(lambda x: (x * 2).sum(), torch.ones(3))
     assert (found.graph_count, found.graph_break_count) == (1, 0)
     assert "2 ops" in str(found)
     seen = []
-    assert "Python state" in str(compiler.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1)))
+    assert "Python state" in str(api.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1)))
 
 
 def test_the_graph_in_graphviz_language():

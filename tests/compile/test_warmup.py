@@ -9,7 +9,7 @@ import pytest
 import rushlight
 from rushlight import cli
 from rushlight.compile import warmup
-from rushlight.ops import large
+from rushlight.fast import elementwise
 
 pytest.importorskip("numba")
 
@@ -20,7 +20,7 @@ def test_loops_are_ready_afterwards(monkeypatch):
     count = warmup.warmup(lambda name, seconds: said.append(name), ["relu"])
     assert count == len(said)
     assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "LSTM", "Adam()"} <= set(said)
-    assert large.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
+    assert elementwise.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
     p = rushlight.ones(3, requires_grad=True)
     p.grad = rushlight.ones(3)
     assert rushlight.optim.Adam([p]).loop(p).function is not None
@@ -63,7 +63,7 @@ def test_frequent_ops_have_loops():
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, capsys):
-    monkeypatch.setattr("rushlight.compile.cache.folder", lambda: None)
+    monkeypatch.setattr("rushlight.loops.cache.folder", lambda: None)
     assert cli.main(["warmup"]) == 2
     assert "RUSHLIGHT_CACHE" in capsys.readouterr().err
 
@@ -84,7 +84,7 @@ def test_the_command_says_what_it_did(monkeypatch, capsys):
 
 CALLED = r"""
 import numpy as np
-from rushlight.compile.cache import compiled
+from rushlight.loops.cache import compiled
 once = compiled("def kernel(x):\n    for i in range(x.shape[0]):\n        x[i] = exp(x[i]) + f32(2.25)\n")
 x = np.ones(3, np.float32)
 once(x)
@@ -112,7 +112,7 @@ def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_p
 PARTED = """
 import sys
 import numpy as np
-from rushlight.compile.cache import calling, compiled
+from rushlight.loops.cache import calling, compiled
 for n in range(int(sys.argv[1])):                 # other functions: Numba numbers them, and names loops by numbers
     compiled(f"def kernel(x):\\n    return x[0] + f32({n})\\n")(np.ones(3, np.float32))
 one = compiled("def kernel(x, i):\\n    x[i] = x[i] + f32(2)\\n")

@@ -15,7 +15,7 @@ import pytest
 
 import rushlight
 from rushlight.autograd import Function, grad
-from rushlight.ops.arguments import CONSTANTS
+from rushlight.core.arguments import CONSTANTS
 
 # -- large graphs --------------------------------------------------------------------------------------------------------
 

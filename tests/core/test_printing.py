@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from rushlight import dtypes
-from rushlight.printing import (
+from rushlight.base import dtypes
+from rushlight.core.printing import (
     format_parameter,
     format_tensor,
     get_printoptions,

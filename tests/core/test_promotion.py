@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.ops import later
-from rushlight.ops.table import FLOATING, TABLE
+from rushlight.core import lazy
+from rushlight.core.table import FLOATING, TABLE
 from tests.support.programs import Programs, leaf, like_torch, outcome
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
@@ -211,7 +211,7 @@ def test_equal_numbers_of_different_types_promote_by_their_own(first):
         assert (x * number).dtype is expected, number
 
 
-later.complete()
+lazy.complete()
 FLOATING_OPS = [op.name for op in TABLE.values() if op.elementwise and op.result == FLOATING and not op.settings
                 and len(op.inputs) == 1]
 

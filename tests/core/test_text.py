@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import overrides
+from rushlight.ops.tensor import torch_function
 from rushlight.base.text import GENERATED, define
-from rushlight.compile import cache, sources
-from rushlight.errors import ours
+from rushlight.loops import cache
+from rushlight.compile.capture import input_sources
+from rushlight.base.errors import ours
 from rushlight.fx.graph_module import compiled as compiled_graph
-from rushlight.ops import calls, families
-from rushlight.ops.table import TABLE
+from rushlight.core import call_text, families
+from rushlight.core.table import TABLE
 from rushlight.optim.program import program
 
 PACKAGE = Path(rushlight.__file__).parent
@@ -32,12 +33,12 @@ PACKAGE = Path(rushlight.__file__).parent
 ELSEWHERE = {
     "base/text.py": "define",
     "compat/run.py": "the cells of the user's notebook",
-    "compile/cache.py": "a file of the cache folder, whose .pyc is damaged",
-    "compile/freestanding.py": "define, in programs that run without rushlight",
-    "compile/standalone.py": "compiles a syntax tree to compare its code; evaluates a name of scalars.py",
-    "compile/syntax.py": "the user's function, from its changed syntax tree",
-    "ops/chains.py": "an expression over a block of elements",
-    "viz/symbols.py": "the condition of a formula",
+    "loops/cache.py": "a file of the cache folder, whose .pyc is damaged",
+    "compile/export/runtime.py": "define, in programs that run without rushlight",
+    "compile/export/module_text.py": "compiles a syntax tree to compare its code; evaluates a name of scalars.py",
+    "compile/capture/syntax.py": "the user's function, from its changed syntax tree",
+    "fast/backward_chains.py": "an expression over a block of elements",
+    "viz/graph_formulas.py": "the condition of a formula",
 }
 
 
@@ -58,7 +59,7 @@ def test_only_define_compiles_text():
 
 
 def where_call():
-    return calls.written(TABLE["where"])
+    return call_text.written(TABLE["where"])
 
 
 def backward(world):
@@ -121,9 +122,9 @@ KINDS = {
     "program": of_program("program"),
     "guards": of_program("guards"),
     "entry": of_program("entry"),
-    "inputs": lambda: sources.picker([("argument", 0)]),
+    "inputs": lambda: input_sources.picker([("argument", 0)]),
     "fx": traced,
-    "gate": lambda: overrides.gate_of(("a", "b")),
+    "gate": lambda: torch_function.gate_of(("a", "b")),
     "loop": loop,
 }
 
@@ -245,7 +246,7 @@ WRITTEN = [op for op in TABLE.values() if op.family in (families.general, famili
 
 @pytest.mark.parametrize("op", WRITTEN, ids=lambda op: op.name)
 def test_the_text_of_a_call_is_for_people(op):
-    text = calls.source(op, op.family is families.view)
+    text = call_text.source(op, op.family is families.view)
     assert max(map(len, text.splitlines())) <= 100
     tree = ast.parse(text)
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
@@ -255,12 +256,12 @@ def test_the_text_of_a_call_is_for_people(op):
     [call] = tree.body
     names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
     for name in op.inputs:
-        assert calls.own(name) in names
+        assert call_text.own(name) in names
 
 
 def test_arguments_named_like_the_texts_own_names():
     """`kernel` is a setting of pools, `values` and `mode` of others: the text has other uses for these names."""
-    assert calls.own("kernel") == "kernel_"
-    assert calls.own("weight") == "weight"
+    assert call_text.own("kernel") == "kernel_"
+    assert call_text.own("weight") == "weight"
     x = rushlight.arange(16.0).reshape(1, 1, 4, 4)
     assert rushlight.nn.functional.avg_pool2d(x, 2).tolist() == [[[[2.5, 4.5], [10.5, 12.5]]]]

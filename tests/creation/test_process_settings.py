@@ -10,7 +10,7 @@ import pytest
 
 import rushlight
 from rushlight import Tensor
-from rushlight.ops.questions import WRITING
+from rushlight.ops.tensor.predicates import WRITING
 
 
 def answers(torch):

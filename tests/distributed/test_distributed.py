@@ -6,7 +6,7 @@ import pytest
 
 import rushlight
 import rushlight.distributed as dist
-from rushlight import multiprocessing as mp
+from rushlight.utils import processes as mp
 from rushlight import nn
 from rushlight.nn.parallel import DistributedDataParallel
 from rushlight.utils.data.distributed import DistributedSampler

@@ -17,7 +17,7 @@ import warnings
 import pytest
 
 import rushlight
-from rushlight.printing import printoptions
+from rushlight.core.printing import printoptions
 from tests.support.paths import ROOT
 
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", re.DOTALL)
@@ -34,7 +34,7 @@ MODULES = ["rushlight"] + [
 @pytest.fixture(autouse=True)
 def the_folder_of_models_stays(monkeypatch):
     """Which the example of `hub.set_dir` leaves chosen."""
-    monkeypatch.setattr(rushlight.hub, "chosen", None)
+    monkeypatch.setattr("rushlight.serialization.hub.chosen", None)
 
 
 @pytest.mark.parametrize("place", EXAMPLES)

@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops import chains
+from rushlight.fast import backward_chains
 
 pytest.importorskip("numba")
 SHAPE = (300, 1000)
@@ -64,7 +64,7 @@ def test_the_same_to_the_last_bit(monkeypatch, name, dtype):
     for chain in computed(monkeypatch, f, shapes, dtype):
         chain.loop.build()
     loops = gradients(f, shapes, dtype)
-    monkeypatch.setattr(chains, "DEFERRED_ELEMENTS", 1 << 60)
+    monkeypatch.setattr(backward_chains, "DEFERRED_ELEMENTS", 1 << 60)
     for a, b, c in zip(gradients(f, shapes, dtype), blocks, loops):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
@@ -74,13 +74,13 @@ def test_the_same_to_the_last_bit(monkeypatch, name, dtype):
 
 def computed(monkeypatch, f, shapes, dtype):
     """The chains that a second run computes."""
-    found, compute = [], chains.Chain.compute
+    found, compute = [], backward_chains.Chain.compute
 
     def noted(self, *args):
         found.append(self)
         return compute(self, *args)
     with monkeypatch.context() as patch:
-        patch.setattr(chains.Chain, "compute", noted)
+        patch.setattr(backward_chains.Chain, "compute", noted)
         gradients(f, shapes, dtype)
     return found
 

@@ -1,4 +1,4 @@
-"""Norms of channels and softmax across them, of much: their loops (kernels/channels.py) against double precision."""
+"""Norms of channels and softmax across them, of much: their loops (fast/channel_loops.py) against double precision."""
 from __future__ import annotations
 
 import numpy as np

@@ -14,14 +14,15 @@ from rushlight.fast.index import WAYS
 from rushlight.fast.policy import small_arrays as spent
 from rushlight.loops import budget
 from rushlight.loops.budget import Budget
-from rushlight.ops import large, later, rows
-from rushlight.ops.kernels import index
-from rushlight.ops.kernels.memory import HELD_BY_US, LEAST, memory
-from rushlight.ops.table import TABLE, parameters
-from rushlight.ops.worlds import ARRAYS, rebind
+from rushlight.fast import elementwise, softmax_norm
+from rushlight.core import lazy
+from rushlight.kernels import index
+from rushlight.base.buffer_pool import HELD_BY_US, LEAST, memory
+from rushlight.core.table import TABLE, parameters
+from rushlight.core.worlds import ARRAYS, rebind
 
 pytest.importorskip("numba")
-while later.next_part():
+while lazy.next_part():
     pass
 SIZE = LARGE + 3
 HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3e38, -3e38, 20.0, -20.0, 1.0, -1.0, 0.5, -0.5], np.float32)
@@ -61,8 +62,8 @@ def jobs(op):
 def test_every_loop_gives_what_numpy_gives(name):
     """To the last bit where the loop promises it; else within a few ulp of what is added up on the way."""
     for of, kernel, args in jobs(TABLE[name]):
-        kinds = large.looked_at(tuple(args))
-        loop = None if kinds is None else large.loop_of(name, of, kinds[0])
+        kinds = elementwise.looked_at(tuple(args))
+        loop = None if kinds is None else elementwise.loop_of(name, of, kinds[0])
         if loop is None:
             continue
         if loop.paid is not None:
@@ -79,17 +80,17 @@ def test_every_loop_gives_what_numpy_gives(name):
 def test_the_frequent_ones_have_loops():
     x, number = ("f4", "each"), ("value", 1.0)
     for name in ("gelu", "silu", "sigmoid", "mish", "gelu_tanh", "relu", "log_sigmoid", "hardswish"):
-        assert large.loop_of(name, "", (x,)) is not None, name
+        assert elementwise.loop_of(name, "", (x,)) is not None, name
     for name, saved in (("gelu", 1), ("silu", 1), ("sigmoid", 1), ("tanh", 1), ("exp", 1), ("erf", 1), ("relu", 1)):
-        assert large.loop_of(name, "x", (x,) * (1 + saved)) is not None, name
-    assert large.loop_of("softplus", "", (x, number, ("value", 20.0))) is not None
+        assert elementwise.loop_of(name, "x", (x,) * (1 + saved)) is not None, name
+    assert elementwise.loop_of("softplus", "", (x, number, ("value", 20.0))) is not None
 
 
 @pytest.mark.parametrize("function", ["gelu", "silu", "sigmoid", "tanh", "softplus", "leaky_relu", "hardswish", "elu"])
 def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
     """The whole way round, against the same numbers in small pieces, for which NumPy is called."""
     calls = []
-    run = large.run
+    run = elementwise.run
     monkeypatch.setattr(dispatch, "run_of", lambda way: lambda *args: calls.append(args[1]) or run(*args))
     x = rushlight.randn(3, SIZE // 2, requires_grad=True)
     getattr(F, function)(x).pow(2).sum().backward()
@@ -215,7 +216,7 @@ def test_variance_of_all_and_of_rows_far_from_zero():
 def test_the_gradient_of_a_mean_is_one_number_repeated(name, dim, kept):
     x, g = normal(300, 1000), np.broadcast_to(np.float32(0.1), kept)
     settings = {"logsumexp": (np.logaddexp.reduce(x, 1, keepdims=True),), "var_core": (dim, 1)}[name]
-    made = rows.FUNCTIONS[name, "x"](g, x, *settings)
+    made = softmax_norm.FUNCTIONS[name, "x"](g, x, *settings)
     np.testing.assert_allclose(made, rebind(TABLE[name].rules["x"], ARRAYS)(g, x, *settings), rtol=1e-5, atol=1e-8)
 
 
@@ -255,8 +256,8 @@ def test_rows_that_are_added_up(n):
 
 
 def test_entries_with_loops_for_rows_are_those_of_the_index():
-    assert set(rows.FUNCTIONS) == {key for key, way in WAYS.items() if way.module == rows.__name__}
-    assert all(of == "" or of in TABLE[name].rules for name, of in rows.FUNCTIONS)
+    assert set(softmax_norm.FUNCTIONS) == {key for key, way in WAYS.items() if way.module == softmax_norm.__name__}
+    assert all(of == "" or of in TABLE[name].rules for name, of in softmax_norm.FUNCTIONS)
 
 
 SMALL = [(1, 5), (3, 1), (2, 3, 17), (7, 128), (0, 4)]
@@ -301,7 +302,7 @@ def test_single_numbers_after_much_was_done(function, monkeypatch):
 def test_when_loops_take_over(monkeypatch):
     monkeypatch.setattr(spent, "left", 30e-6)
     seen = []
-    monkeypatch.setitem(rows.FUNCTIONS, ("softmax", ""), lambda *args: seen.append(args))
+    monkeypatch.setitem(softmax_norm.FUNCTIONS, ("softmax", ""), lambda *args: seen.append(args))
     x = rushlight.ones(2, 10)
     for _ in range(9):                            # 12 passes of 0.4 us each
         F.softmax(x, 1)
@@ -337,7 +338,7 @@ def test_small_memory_is_not_remembered():
 
 
 def test_remembered_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr("rushlight.ops.kernels.memory.MOST", memory.bytes + 3 * LEAST)
+    monkeypatch.setattr("rushlight.base.buffer_pool.MOST", memory.bytes + 3 * LEAST)
     held = [memory.take((LEAST // 8, k), np.dtype(np.float64)) for k in range(1, 4)]
     assert memory.bytes <= memory.bytes + 3 * LEAST
     del held
@@ -364,8 +365,8 @@ print(faults[2] - faults[1])
 
 def test_set_num_threads_holds_for_loops(monkeypatch):
     pytest.importorskip("threadpoolctl")
-    from rushlight import threads
-    from rushlight.compile import parallel
+    from rushlight.base import threads
+    from rushlight.loops import parallel
     monkeypatch.setattr(parallel.pool, "run", lambda *args: pytest.fail("work was handed to a thread"))
     before = threads.chosen, rushlight.get_num_threads()
     try:
@@ -389,9 +390,9 @@ def test_a_number_for_each_channel(case):
     rng = np.random.default_rng(2)
     args = [rng.standard_normal(s).astype(np.float32) if isinstance(s, tuple) else s for s in shapes]
     op = TABLE[name]
-    kinds, arrays, shape = large.looked_at(tuple(args))
+    kinds, arrays, shape = elementwise.looked_at(tuple(args))
     assert "channel" in [kind[1] for kind in kinds]
-    loop = large.loop_of(name, of, kinds)
+    loop = elementwise.loop_of(name, of, kinds)
     loop.paid.build()
     np.testing.assert_array_equal(loop.call(arrays, shape), rebind(op.rules[of] if of else op.forward, ARRAYS)(*args))
 
@@ -399,5 +400,5 @@ def test_a_number_for_each_channel(case):
 def test_what_broadcasts_otherwise_is_left_to_numpy():
     x = np.ones((4, 8, 40), np.float32)
     for shape in ((40,), (8, 40), (4, 1, 40), (3, 8, 1), (2, 4, 8, 1)):
-        assert large.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape))) is None
-    assert large.looked_at((x, x[:, :, :1].copy() + 1, x[0, :, :1] + np.arange(8, dtype=np.float32)[:, None])) is None
+        assert elementwise.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape))) is None
+    assert elementwise.looked_at((x, x[:, :, :1].copy() + 1, x[0, :, :1] + np.arange(8, dtype=np.float32)[:, None])) is None

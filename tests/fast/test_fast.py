@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.autograd.grad_mode import Watcher, within
-from rushlight.ops.kernels import solving
-from rushlight.ops.kernels.elementwise import where
+from rushlight.core.mode import Watcher, within
+from rushlight.kernels import solving
+from rushlight.kernels.elementwise import where
 from rushlight.random import stream
 
 

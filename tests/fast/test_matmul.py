@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.ops.kernels import matmul
+from rushlight.kernels import matmul
 
 pytest.importorskip("numba")
-from rushlight.compile.vectors import machine
-from rushlight.ops.kernels import product_loops as loops
+from rushlight.loops.simd import machine
+from rushlight.fast import matmul_loops as loops
 from tests.fast.test_matmul_loops import LAYOUTS, check
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.ops.kernels import matmul
+from rushlight.kernels import matmul
 
 pytest.importorskip("numba")
-from rushlight.ops.kernels import product_loops as loops
+from rushlight.fast import matmul_loops as loops
 
 LAYOUTS = ("rows", "columns", "part of wider rows", "part of longer columns", "backward", "every second", "repeated",
            "read-only")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import optional
+from rushlight.base import dependencies
 from rushlight.fast import policy
 from rushlight.fast.index import LOADING_SECONDS
 from rushlight.loops.budget import Budget
@@ -75,11 +75,11 @@ def test_both_give_the_same(function, monkeypatch):
 def test_what_alone_costs_the_price_is_for_loops():
     bill = Budget(LOADING_SECONDS)
     assert not bill.charge(LOADING_SECONDS / 2)
-    assert bill.charge(LOADING_SECONDS / 2) == optional.has_numba()
+    assert bill.charge(LOADING_SECONDS / 2) == dependencies.has_numba()
 
 
 def test_without_numba_numpy_goes_on(monkeypatch):
-    monkeypatch.setattr(optional, "has_numba", lambda: False)
+    monkeypatch.setattr(dependencies, "has_numba", lambda: False)
     bill = Budget(LOADING_SECONDS)
     assert not any(bill.charge(LOADING_SECONDS) for _ in range(3))
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
-from rushlight.compile import parallel
-from rushlight.ops.kernels import pool, pool_loops
-from rushlight.ops.kernels.windows import window_counts
+from rushlight.loops import parallel
+from rushlight.kernels import pool
+from rushlight.fast import pool_loops
+from rushlight.kernels.im2col import window_counts
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,9 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops.kernels import grid, index, landing, scatter, sorting, strided
-from rushlight.optional import has_numba
+from rushlight.kernels import grid_sample, index, scatter, sorting, layout
+from rushlight.fast import scatter_loops
+from rushlight.base.dependencies import has_numba
 
 rng = np.random.default_rng(0)
 
@@ -16,13 +17,13 @@ def test_positions_are_those_of_take_along_axis(dim, dtype):
     x = rng.standard_normal((5, 6, 7))
     at = rng.integers(0, x.shape[dim], (4, 3, 2)).astype(dtype)
     part = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(at.shape))
-    assert (x.reshape(-1)[landing.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
-    assert landing.places(x.shape, at, dim).dtype == np.int64
+    assert (x.reshape(-1)[scatter_loops.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
+    assert scatter_loops.places(x.shape, at, dim).dtype == np.int64
 
 
 def test_large_positions_do_not_overflow():
     at = np.full((1, 1), 3, np.int32)
-    assert landing.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
+    assert scatter_loops.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -63,12 +64,12 @@ def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
     at = rng.integers(0, s, (n, k, p))
 
     def made():
-        return [m.tobytes() for m in (grid.sampled(x, weight, at), grid.sampled_back(g, weight, at, s),
-                                      grid.sampled_slope(g, x, at))]
-    for text in (grid.SAMPLED, grid.SAMPLED_BACK, grid.SAMPLED_SLOPE):
-        grid.loop_of(text).function or grid.loop_of(text).build()
+        return [m.tobytes() for m in (grid_sample.sampled(x, weight, at), grid_sample.sampled_back(g, weight, at, s),
+                                      grid_sample.sampled_slope(g, x, at))]
+    for text in (grid_sample.SAMPLED, grid_sample.SAMPLED_BACK, grid_sample.SAMPLED_SLOPE):
+        grid_sample.loop_of(text).function or grid_sample.loop_of(text).build()
     found = made()
-    monkeypatch.setattr(grid, "by_loop", lambda *given: None)
+    monkeypatch.setattr(grid_sample, "by_loop", lambda *given: None)
     assert found == made()
 
 
@@ -91,7 +92,7 @@ def test_one_window_that_is_the_plane(kernel):
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
 def test_few_numbers_in_the_last_dimension_are_copied_place_by_place(last):
     x = rng.standard_normal((8, last, 6, 400))
-    y = strided.copied(x.transpose(0, 2, 3, 1))
+    y = layout.copied(x.transpose(0, 2, 3, 1))
     assert y.flags.c_contiguous
     assert (y == x.transpose(0, 2, 3, 1)).all()
 
@@ -154,9 +155,9 @@ def test_numbers_land_in_loops_with_the_same_bits(dim, how, dtype, monkeypatch):
     def made():
         return [scatter.reduce_at(x, at, source[tuple(map(slice, at.shape))], dim, how, kept).tobytes()
                 for at in indices for kept in (True, False)]
-    monkeypatch.setattr(landing, "MANY", 0)
+    monkeypatch.setattr(scatter_loops, "MANY", 0)
     found = made()
-    monkeypatch.setattr(landing, "by_loop", lambda *given: False)
+    monkeypatch.setattr(scatter_loops, "by_loop", lambda *given: False)
     assert found == made()
 
 

@@ -14,12 +14,12 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight import fast
-from rushlight.autograd.engine import sum_to_array
+from rushlight.core.engine import sum_to_array
 from rushlight.fast import dispatch, policy
 from rushlight.fast.index import ELEMENTWISE, WAYS
-from rushlight.ops.table import TABLE
-from rushlight.ops.worlds import ARRAYS, rebind
-from rushlight.optional import has_numba
+from rushlight.core.table import TABLE
+from rushlight.core.worlds import ARRAYS, rebind
+from rushlight.base.dependencies import has_numba
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_derivative_made_of_the_output_is_rounded_once(size, off):
 
 
 def test_the_environment_switches_them_off():
-    text = "import rushlight; from rushlight.ops.table import TABLE; from rushlight.core.faster import least; " \
+    text = "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster import least; " \
            "print(rushlight.fast.is_on(), least(TABLE['softmax']), least(TABLE['add']))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True,
                           env={**os.environ, "RUSHLIGHT_FAST": "0"})
@@ -146,7 +146,7 @@ def test_the_core_works_without_the_package():
         from importlib import import_module
         import rushlight.core.faster as faster
         faster.PLUG = "rushlight.absent_fast"
-        from rushlight.ops.table import TABLE
+        from rushlight.core.table import TABLE
         assert faster.index() is not None or True
         faster.index.cache_clear()
         assert faster.least(TABLE["softmax"]) == float("inf")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.autograd import forward_ad as ours
+from rushlight.func import forward_ad as ours
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, leaf, varies, weights
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
 from tests.table.test_ops_like_torch import KNOWN, LOOSE, SEVERAL, UP_TO_SIGN, WRONG_IN_TORCH, refusable, theirs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.autograd import functional
+from rushlight.func import jacobian_api
 from tests.support.programs import Programs
 
 
@@ -74,25 +74,25 @@ def test_values_are_torchs(oracle, call, name):
 
 def test_create_graph_differentiates_again():
     x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
-    for f in (lambda x: functional.jacobian(lambda x: x ** 3, x, create_graph=True).sum(),
-              lambda x: functional.jvp(lambda x: x ** 3, x, rushlight.ones_like(x), create_graph=True)[1].sum(),
-              lambda x: functional.vjp(lambda x: x ** 3, x, rushlight.ones_like(x), create_graph=True)[1].sum()):
+    for f in (lambda x: jacobian_api.jacobian(lambda x: x ** 3, x, create_graph=True).sum(),
+              lambda x: jacobian_api.jvp(lambda x: x ** 3, x, rushlight.ones_like(x), create_graph=True)[1].sum(),
+              lambda x: jacobian_api.vjp(lambda x: x ** 3, x, rushlight.ones_like(x), create_graph=True)[1].sum()):
         np.testing.assert_allclose(rushlight.autograd.grad(f(x), x)[0], 6 * x.detach(), rtol=1e-12)
-    assert rushlight.autograd.gradcheck(lambda x: functional.hessian(lambda x: (x ** 4).sum(), x, create_graph=True), x)
+    assert rushlight.autograd.gradcheck(lambda x: jacobian_api.hessian(lambda x: (x ** 4).sum(), x, create_graph=True), x)
 
 
 def test_errors():
     x = rushlight.ones(2)
     with pytest.raises(RuntimeError, match="does not require gradients|independent of input"):
-        functional.jacobian(lambda x: rushlight.ones(2), x, strict=True)
+        jacobian_api.jacobian(lambda x: rushlight.ones(2), x, strict=True)
     with pytest.raises(RuntimeError, match="single element"):
-        functional.hessian(lambda x: x, x)
+        jacobian_api.hessian(lambda x: x, x)
     with pytest.raises(RuntimeError, match="v has shapes"):
-        functional.vjp(lambda x: x, x, rushlight.ones(3))
+        jacobian_api.vjp(lambda x: x, x, rushlight.ones(3))
     with pytest.raises(RuntimeError, match="can only be None"):
-        functional.jvp(lambda x: x, x)
+        jacobian_api.jvp(lambda x: x, x)
     with pytest.raises(TypeError, match="must be either a Tensor or a tuple of Tensors"):
-        functional.vjp(lambda x: 3, x)
+        jacobian_api.vjp(lambda x: 3, x)
 
 
 MIXED = {
@@ -117,10 +117,10 @@ def test_what_does_not_go_together(oracle, name):
 def test_create_graph_records_inside_no_grad():
     x, w = rushlight.tensor([1.0, 2.0]), rushlight.tensor([3.0, 4.0], requires_grad=True)
     with rushlight.no_grad():
-        found = [functional.jacobian(lambda x: x**3, x, create_graph=True),
-                 functional.hessian(lambda x: (x**3).sum(), x, create_graph=True),
-                 functional.jacobian(lambda x: x**3, w, create_graph=True)]
-        plain = functional.jacobian(lambda x: x**3, w)
+        found = [jacobian_api.jacobian(lambda x: x**3, x, create_graph=True),
+                 jacobian_api.hessian(lambda x: (x**3).sum(), x, create_graph=True),
+                 jacobian_api.jacobian(lambda x: x**3, w, create_graph=True)]
+        plain = jacobian_api.jacobian(lambda x: x**3, w)
     assert [t.requires_grad for t in (*found, plain)] == [True, True, True, False]
     assert rushlight.autograd.grad(found[2].sum(), w)[0].tolist() == [18.0, 24.0]
 

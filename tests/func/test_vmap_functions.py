@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import rushlight
-from rushlight import allclose, stack, tensor
+from rushlight import allclose, stack
+from rushlight.core import tensor
 from rushlight.autograd import Function
 from rushlight.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 

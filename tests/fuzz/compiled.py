@@ -19,7 +19,7 @@ FAULTS = ("please report this", "a limit of the compiler")
 def sides() -> tuple[Side, Side]:
     """rushlight twice: as it is, and compiled. A program of which the compiler itself says that it is wrong is an error."""
     ours = library("rushlight")
-    from rushlight.compile.function import Compiled
+    from rushlight.compile.run.compiled_function import Compiled
     stop = Compiled.stop
 
     def checked(self: Compiled, why: str) -> None:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import rushlight
-from rushlight.docs import Doc, functions
+from rushlight.introspect.op_docs import Doc, functions
 
 
 def test_mul_shows_its_formula_and_rules():
@@ -18,7 +18,7 @@ def test_mul_shows_its_formula_and_rules():
     assert "out = input * other" in lines
     assert "    d input: g * other" in lines
     assert "mul        = op(lambda x, y, /: x * y" in repr(mul)
-    assert re.search(r"ops/elementwise\.py:\d+", repr(mul))
+    assert re.search(r"ops/math/elementwise\.py:\d+", repr(mul))
 
 
 def test_a_notebook_shows_mathematics():
@@ -63,7 +63,7 @@ def test_all_of_them_can_be_read():
 
 
 def test_the_example_in_the_module():
-    import rushlight.docs as module
+    import rushlight.introspect.op_docs as module
 
     assert doctest.testmod(module, extraglobs={"rushlight": rushlight}).failed == 0
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight.nn.functional  # noqa: F401  (fills the table)
-from rushlight.ops import later
-from rushlight.ops.formula import Formula, formula
-from rushlight.ops.table import TABLE, parameters
-from rushlight.ops.worlds import ARRAYS, TENSORS
+from rushlight.core import lazy
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.core.table import TABLE, parameters
+from rushlight.core.worlds import ARRAYS, TENSORS
 
-later.complete()  # and the library's tables
+lazy.complete()  # and the library's tables
 
 PRINTED = {
     "g * cos(x)": lambda g, x: g * cos(x),

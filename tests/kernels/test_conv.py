@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rushlight.fast.conv import conv, conv_input_grad, conv_weight_grad
-from rushlight.ops.kernels import conv as conv_kernels
-from rushlight.ops.kernels import pool as pool_kernels
-from rushlight.ops.kernels import windows as window_kernels
-from rushlight.ops.kernels.pool import (
+from rushlight.kernels import conv as conv_kernels
+from rushlight.kernels import pool as pool_kernels
+from rushlight.kernels import im2col as window_kernels
+from rushlight.kernels.pool import (
     adaptive_avg_pool,
     adaptive_avg_pool_grad,
     adaptive_max_pool,
@@ -25,7 +25,7 @@ from rushlight.ops.kernels.pool import (
     max_pool,
     scatter_spatial,
 )
-from rushlight.ops.kernels.windows import fold, unfold, window_counts
+from rushlight.kernels.im2col import fold, unfold, window_counts
 
 quick = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=120, deadline=None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rushlight.ops.kernels import divisions, elementwise, index
-from rushlight.ops.kernels.divisions import divided
-from rushlight.ops.kernels.index import HERE
+from rushlight.kernels import remainders, elementwise, index
+from rushlight.kernels.remainders import divided
+from rushlight.kernels.index import HERE
 
 HARD = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e38, 3e-39, 7.5], np.float32)
 
@@ -60,9 +60,9 @@ def test_a_loop_of_divisions_gives_the_same_bits_or_none(ufunc, kind):
     pytest.importorskip("numba")
     x, y = dividends(kind)
     for b in (y, y[7:8].reshape(()), -np.abs(y)):
-        divisions.loop(ufunc, not b.ndim).build()
+        remainders.loop(ufunc, not b.ndim).build()
         with np.errstate(all="ignore"):
-            made, expected = divisions.by_loop(ufunc, x, b), ufunc(x, b)
+            made, expected = remainders.by_loop(ufunc, x, b), ufunc(x, b)
         if made is not None:
             same_bits(made, expected)
         assert made is not None or kind not in ("whole", "tiny")

@@ -1,12 +1,12 @@
-"""float16 and bfloat16 by way of float32 (kernels/halves.py)."""
+"""float16 and bfloat16 by way of float32 (kernels/float16.py)."""
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.ops.kernels import halves
-from rushlight.optional import has_numba
+from rushlight.kernels import float16
+from rushlight.base.dependencies import has_numba
 
 BFLOAT = pytest.importorskip("ml_dtypes").bfloat16
 KINDS = [np.dtype(np.float16), np.dtype(BFLOAT)]
@@ -15,8 +15,8 @@ KINDS = [np.dtype(np.float16), np.dtype(BFLOAT)]
 def paid(dtype):
     """The loops, as if NumPy had taken long enough."""
     for name in ("widen", "narrow"):
-        halves.loop_of(name, dtype).build()
-        assert halves.loop_of(name, dtype).function is not None
+        float16.loop_of(name, dtype).build()
+        assert float16.loop_of(name, dtype).function is not None
 
 
 def every(dtype):
@@ -40,9 +40,9 @@ def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
         given = [between, np.nextafter(between, np.float32(0)), np.nextafter(between, np.float32(np.inf)),
                  x.astype(np.float32),
                  np.random.default_rng(0).integers(0, 1 << 32, 1 << 18, np.uint32).view(np.float32)]
-        assert same(halves.widened(x), x.astype(np.float32))
+        assert same(float16.widened(x), x.astype(np.float32))
         for f in given:
-            assert same(halves.narrowed(f, dtype), f.astype(dtype))
+            assert same(float16.narrowed(f, dtype), f.astype(dtype))
 
 
 @pytest.mark.parametrize("loops", [False, True])
@@ -128,7 +128,7 @@ def test_what_is_added_to_products_is_rounded_with_them(dtype):
 def test_float16_is_widened_by_bits_as_by_numpy():
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     for h in (every, every[:31744], np.tile(every, 3)[1:].copy(), every.reshape(256, 256), every[:0]):
-        wide = halves.widened_by_bits(h)
+        wide = float16.widened_by_bits(h)
         assert wide.dtype == np.float32
         assert wide.shape == h.shape
         np.testing.assert_array_equal(wide.view(np.int32), h.astype(np.float32).view(np.int32))

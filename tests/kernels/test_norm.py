@@ -8,7 +8,7 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.compile import compile, programs
-from rushlight.ops.kernels import norm
+from rushlight.kernels import normalization
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -18,17 +18,17 @@ def test_blocks(monkeypatch, shape, dims, affine):
     rng = np.random.default_rng(0)
     x = rng.normal(1, 3, shape).astype("float32")
     weight, bias = (rng.normal(size=[shape[d] for d in dims]).astype("float32") if affine else None for _ in range(2))
-    assert x.size > 2 * norm.BLOCK
-    by_blocks = norm.layer_norm(x, weight, bias, dims, 1e-5)
-    monkeypatch.setattr(norm, "BLOCK", x.size)
-    for got, want in zip(by_blocks, norm.layer_norm(x, weight, bias, dims, 1e-5)):
+    assert x.size > 2 * normalization.BLOCK
+    by_blocks = normalization.layer_norm(x, weight, bias, dims, 1e-5)
+    monkeypatch.setattr(normalization, "BLOCK", x.size)
+    for got, want in zip(by_blocks, normalization.layer_norm(x, weight, bias, dims, 1e-5)):
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got, want)
 
 
 def test_half_and_strides():
     x = np.random.default_rng(0).normal(size=(700, 300)).astype("float16").T
-    out, mean, _ = norm.layer_norm(x, None, None, (1,), 1e-5)
+    out, mean, _ = normalization.layer_norm(x, None, None, (1,), 1e-5)
     assert out.dtype == np.float16
     assert mean.shape == (300, 1)
     np.testing.assert_allclose(mean[:, 0], x.astype("float64").mean(1), atol=1e-5)

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.ops.kernels import resize
-from rushlight.optional import has_numba
+from rushlight.kernels import resize
+from rushlight.base.dependencies import has_numba
 
 TABLES = [("linear", 32, 64, 31 / 63, True), ("linear", 7, 14, 0.5, False), ("linear", 14, 7, 2.0, False),
           ("nearest", 16, 20, 0.8, 0.0), ("bicubic", 16, 33, 16 / 33, False), ("antialias", 64, 13, 64 / 13, "bicubic"),

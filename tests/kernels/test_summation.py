@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.adding import added
-from rushlight.ops.kernels.norm import layer_norm
+from rushlight.kernels.summation import added
+from rushlight.kernels.normalization import layer_norm
 
 SHAPES = [((100_000, 10), (0,)), ((513, 64), (0,)), ((8, 1030, 16), (1,)), ((40, 50, 16), (0, 1)), ((7, 5, 600, 4), (1, 2)),
           ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,)),

@@ -11,7 +11,7 @@ pytest.importorskip("numba")
 
 RUN = r"""
 import numpy as np
-from rushlight.compile.cache import calling, compiled
+from rushlight.loops.cache import calling, compiled
 inner = compiled("def kernel(x):\n    for i in range(x.shape[0]):\n        x[i] = x[i] * f32(2)\n")
 outer = calling("def kernel(x):\n    inner(x)\n    inner(x)\n", inner=inner)
 x = np.ones(3, np.float32)
@@ -61,7 +61,7 @@ def test_a_full_disk_leaves_loops_in_memory(tmp_path, room):
 
 def test_a_long_wait_is_explained_once(tmp_path):
     """By the logger "rushlight", so that it can be switched off; nothing where loops come from the folder."""
-    said = "from rushlight.compile import cache\ncache.NOTICE_SECONDS = -1.0\n"
+    said = "from rushlight.loops import cache\ncache.NOTICE_SECONDS = -1.0\n"
     for before, lines in ((said, 1), (said, 0), ("", 0)):
         done = subprocess.run([sys.executable, "-c", before + RUN], capture_output=True, text=True,
                               env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)})

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("numba")
 from numba.core.compiler_lock import global_compiler_lock as compiling
 
-from rushlight.interrupts import numba
+from rushlight.loops.ctrl_c import numba
 
 
 @pytest.fixture(autouse=True)

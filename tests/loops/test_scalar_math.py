@@ -10,7 +10,7 @@ import pytest
 numba = pytest.importorskip("numba")
 special = pytest.importorskip("scipy.special")
 
-from rushlight.compile import scalars  # noqa: E402
+from rushlight.loops import scalar_math  # noqa: E402
 
 REFERENCE = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 +
@@ -45,7 +45,7 @@ def inputs(real: type) -> np.ndarray:
 
 def loop(name: str, real: type, result: type | None = None):
     """The function over an array, as a compiled loop."""
-    f = scalars.world(np.dtype(real).name)[name]
+    f = scalar_math.world(np.dtype(real).name)[name]
 
     @numba.njit(fastmath={"contract"}, error_model="numpy")
     def run(x, out):
@@ -97,7 +97,7 @@ def test_float64_to_the_last_places(name):
 def test_circles_of_float64_up_to_where_they_are_right(name):
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 3, 50_000), np.pi / 2 * np.arange(-330_000, 330_000, 7), [0.0, -0.0, 5e-324],
-                        rng.uniform(-scalars.NEAR, scalars.NEAR, 50_000)])
+                        rng.uniform(-scalar_math.NEAR, scalar_math.NEAR, 50_000)])
     out = np.empty_like(x)
     loop(f"near_{name}", np.float64)(x, out)
     want = REFERENCE[name](x.astype(np.longdouble))
@@ -127,7 +127,7 @@ def grid(real: type) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pairwise(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    f = scalars.world(x.dtype.name)[name]
+    f = scalar_math.world(x.dtype.name)[name]
 
     @numba.njit(fastmath={"contract"}, error_model="numpy")
     def run(x, y, out):
@@ -160,9 +160,9 @@ def test_loops_become_simd_code(name):
     run(np.ones(3, np.float32), np.ones(3, np.float32))
     text, = run.inspect_llvm().values()
     assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), f"{name} is not vectorised"
-    assert scalars.world("float32")[name].signatures[0][0].name == "float32"
+    assert scalar_math.world("float32")[name].signatures[0][0].name == "float32"
 
 
 def test_world_has_the_names_it_says():
-    assert set(scalars.world("float32")) == scalars.NAMES
-    assert set(scalars.world("float64")) == scalars.NAMES | {"near_cos", "near_sin"}
+    assert set(scalar_math.world("float32")) == scalar_math.NAMES
+    assert set(scalar_math.world("float64")) == scalar_math.NAMES | {"near_cos", "near_sin"}

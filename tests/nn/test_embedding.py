@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import rushlight
-from rushlight import nn, tensor
+from rushlight import nn
+from rushlight.core import tensor
 from rushlight.nn import functional as F
 
 TABLE = rushlight.arange(12.0).reshape(6, 2)
@@ -86,7 +87,7 @@ def test_frozen_tables_may_hold_integers():
 
 @pytest.mark.origin("suites")
 def test_shortened_rows_keep_their_tangents():
-    from rushlight.autograd import forward_ad
+    from rushlight.func import forward_ad
 
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(TABLE * 2, rushlight.ones(6, 2))

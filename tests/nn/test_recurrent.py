@@ -14,9 +14,9 @@ from rushlight import nn
 from rushlight.autograd import grad
 from rushlight.fast.policy import small_arrays as spent
 from rushlight.nn.utils import rnn as sequences
-from rushlight.ops import recurrent
-from rushlight.ops import recurrent_loops as loops
-from rushlight.ops import recurrent_texts as texts
+from rushlight.ops.nn import recurrent
+from rushlight.fast import recurrent_loops as loops
+from rushlight.fast import recurrent_text as texts
 from tests.support.programs import Programs, outcome
 
 LENGTHS = [2, 4, 1, 3, 4]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight import nn, tensor
+from rushlight import nn
+from rushlight.core import tensor
 from rushlight.nn.utils import parametrizations, parametrize, prune, stateless
 from tests.support.programs import Programs
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rushlight.amp import gates
-from rushlight.func import rules
-from rushlight.ops.later import complete
-from rushlight.ops.table import TABLE
+from rushlight.amp import autocast_policy
+from rushlight.func import batching_families
+from rushlight.core.lazy import complete
+from rushlight.core.table import TABLE
 
 ROOT = Path(__file__).parents[2]
 ALLOWED = ("ops/", "kernels/", "fast/index.py")              # kernels know no ops: names there are those of kernels
@@ -92,18 +92,18 @@ def test_views_in_order(op):
 
 def test_what_words_may_say():
     assert all(op.options["sizes"] in ("all", "leading") or callable(op.options["sizes"]) for op in with_word("sizes"))
-    assert {op.options["batched"] for op in with_word("batched")} <= rules.WORDS.keys()
+    assert {op.options["batched"] for op in with_word("batched")} <= batching_families.WORDS.keys()
     assert all(op.elementwise and op.options["fused"] is False for op in with_word("fused"))
 
 
 # -- what is registered by the op ------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("home", rules.RULE_FILES)
+@pytest.mark.parametrize("home", batching_families.RULE_FILES)
 def test_files_of_batching_rules_are_loaded_for_their_ops(home):
-    import_module(rules.RULE_FILES[home])
-    assert any(op.forward.__module__ == home for op in rules.SPECIAL)
+    import_module(batching_families.RULE_FILES[home])
+    assert any(op.forward.__module__ == home for op in batching_families.SPECIAL)
 
 
 def test_functions_of_autocast_exist():
-    found = {name for space in gates.originals().values() for name in space}
-    assert found | {gates.convolution.__name__} == gates.POLICIES.keys()           # nobody calls this one by name
+    found = {name for space in autocast_policy.originals().values() for name in space}
+    assert found | {autocast_policy.convolution.__name__} == autocast_policy.POLICIES.keys()           # nobody calls this one by name

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.compile import paying
+from rushlight.loops import tiering
 from rushlight.optim import elementwise, loops
 from rushlight.optim.program import program
 
@@ -56,14 +56,14 @@ def test_a_loop_gives_the_same_bits(at_once, monkeypatch, name, settings, dtype)
     assert at_once
     assert all(loop.function is not None for loop in at_once)
     elementwise.prepared.cache_clear()
-    monkeypatch.setattr(paying, "has_numba", lambda: False)      # as if Numba were not installed
+    monkeypatch.setattr(tiering, "has_numba", lambda: False)      # as if Numba were not installed
     monkeypatch.setattr(loops, "loop_of", UNPAID)
     by_calls = trained(name, settings, dtype=dtype)
     assert by_loop == by_calls
 
 
 def test_a_large_parameter_is_cut_into_parts(at_once, monkeypatch):
-    monkeypatch.setattr("rushlight.compile.parallel.cores", lambda: 3)
+    monkeypatch.setattr("rushlight.loops.parallel.cores", lambda: 3)
     shapes = [(loops.PARALLEL_FROM_ELEMENTS + 5,)]
     by_loop = trained("Adam", {}, shapes, steps=2)
     monkeypatch.setattr(loops, "loop_of", UNPAID)
@@ -158,7 +158,7 @@ def test_what_cannot_be_updated_is_found_before_anything_is_written():
 def test_a_failing_compiler_leaves_the_work_to_numpy(at_once, monkeypatch):
     def broken(text, exact):
         raise RuntimeError("no LLVM today")
-    monkeypatch.setattr("rushlight.compile.cache.compiled", broken)
+    monkeypatch.setattr("rushlight.loops.cache.compiled", broken)
     with pytest.warns(UserWarning, match="no LLVM today"):
         trained("Adam", {}, steps=1)
     assert at_once == []

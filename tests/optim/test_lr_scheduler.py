@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight import nn, tensor
+from rushlight import nn
+from rushlight.core import tensor
 from rushlight.optim import SGD, Adam, lr_scheduler
 
 

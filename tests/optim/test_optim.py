@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight import optim
-from rushlight.autograd.grad_mode import Watcher, current, mode
-from rushlight.ops.worlds import ARRAYS, rebind
+from rushlight.core.mode import Watcher, current, mode
+from rushlight.core.worlds import ARRAYS, rebind
 from rushlight.optim.program import BLOCK_ELEMENTS, names_of, program, run
 from tests.optim.problem import CASES, ELEMENTWISE, IDS, SHAPES, Problem, advance, arrays, close
 

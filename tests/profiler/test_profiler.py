@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.ops.table import TABLE
+from rushlight.core.table import TABLE
 from rushlight.profiler import (
     ProfilerAction,
     ProfilerActivity,
@@ -19,7 +19,7 @@ from rushlight.profiler import (
     tensorboard_trace_handler,
 )
 
-backward_module = sys.modules["rushlight.autograd.backward"]
+backward_module = sys.modules["rushlight.core.backward"]
 
 
 def kernels():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rushlight.random import Generator, bernoulli, integers, normal, samplers, stream, uniform, vector_math
-from rushlight.random.fast import LARGE, NUMBA, PAYS, Loop
+from rushlight.random.choose_loop import LARGE, NUMBA, PAYS, Loop
 
 needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
 LOOPS = [stream._LOOP, normal._LOOP, uniform._LOOP, bernoulli._LOOP, integers._LOOP, *vector_math._EACH.values(),

@@ -22,8 +22,8 @@ import rushlight
 from rushlight import random
 from rushlight.random import Generator, in_memory_order
 from rushlight.random.bernoulli import intel_uniform
-from rushlight.random.fast import Loop
-from rushlight.random.rounding import fma32, fma64, near_halfway
+from rushlight.random.choose_loop import Loop
+from rushlight.random.fma import fma32, fma64, near_halfway
 from rushlight.random.stream import Stream
 
 SEEDS = (0, 1, 42, 1234567, 2**32 - 1, 2**40 + 7, -7)

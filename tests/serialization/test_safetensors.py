@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import dtypes
+from rushlight.base import dtypes
 from rushlight.serialization import archive, load_file, load_npz, safetensors, save_file, save_npz
 
 COMMON = [d.name for d in dtypes.DTYPES if d.name != "complex128"]

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight import dtypes, tensor
+from rushlight.base import dtypes
+from rushlight.core import tensor
 from rushlight.nn.parameter import Parameter
 from rushlight.serialization import (
     add_safe_globals,
@@ -31,7 +32,7 @@ from rushlight.serialization import (
     safe_globals,
     save,
 )
-from rushlight.tensor import from_array
+from rushlight.core.tensor import from_array
 from tests.support.paths import GOLDEN
 
 REAL = [d.name for d in dtypes.DTYPES]

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import strategies as st
 
-from rushlight.compile import parallel
+from rushlight.loops import parallel
 from rushlight.fast.conv import CONV
-from rushlight.ops.kernels import conv as reference
-from rushlight.ops.kernels.conv import plan, with_bias
-from rushlight.ops.kernels.windows import window_counts
+from rushlight.kernels import conv as reference
+from rushlight.kernels.conv import plan, with_bias
+from rushlight.kernels.im2col import window_counts
 
 OPS = "conv", "conv_input_grad", "conv_weight_grad"
 im2col = SimpleNamespace(**{op: getattr(reference, f"{op}_im2col") for op in OPS})

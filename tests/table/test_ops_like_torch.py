@@ -9,8 +9,8 @@ import pytest
 
 import rushlight
 from rushlight import Tensor
-from rushlight.ops.kernels.index import HERE
-from rushlight.ops.table import TABLE, in_namespace
+from rushlight.kernels.index import HERE
+from rushlight.core.table import TABLE, in_namespace
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, gradients, varies, weights
 from tests.table.samples import INTERNAL, NAMES, SAMPLES, function_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 from tests.support.op_calls import arrays_in, call, fixed, leaf, weights
 from tests.table.samples import NAMES, SAMPLES, function_of
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from rushlight.threads import get_num_threads
+from rushlight.base.threads import get_num_threads
 from rushlight.utils.benchmark import Compare, Measurement, TaskSpec, Timer, select_unit, trim_sigfig
 
 WAYS = ("", "trim_significant_figures", "colorize", "highlight_warnings",

@@ -10,8 +10,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, viz
-from rushlight.autograd.engine import reachable, steps, sum_to_array
-from rushlight.viz.numbers import cuts, describe
+from rushlight.core.engine import reachable, steps, sum_to_array
+from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.steps import forward_values, record
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.

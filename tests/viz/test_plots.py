@@ -8,7 +8,7 @@ import pytest
 import rushlight as torch
 from rushlight import viz
 from rushlight.cli import main
-from rushlight.viz.expression import read
+from rushlight.viz.expression_parser import read
 
 
 def value(text, x=2.0):

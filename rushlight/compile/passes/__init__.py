@@ -6,11 +6,11 @@ from typing import Any
 
 from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.passes.decompose import decompose
-from rushlight.compile.passes.extend import extend
-from rushlight.compile.passes.narrow import narrow
-from rushlight.compile.passes.products import turn_products
+from rushlight.compile.passes.incremental_cat import extend
+from rushlight.compile.passes.slice_pushdown import narrow
+from rushlight.compile.passes.fold_transposes import turn_products
 from rushlight.compile.passes.simplify import simplify
-from rushlight.compile.passes.tables import look_up_later
+from rushlight.compile.passes.embedding_matmul import look_up_later
 from rushlight.compile.report import listing
 
 PASSES: dict[str, Callable[[Graph], None]] = {

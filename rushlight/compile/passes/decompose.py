@@ -6,14 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
+from rushlight.base import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
-from rushlight.ops import loss, matmul, norm, positions, reduce
-from rushlight.ops import shape as views
-from rushlight.ops.elementwise import add, bitwise_and, div, eq, exp, log, mul, ne, neg, rsqrt, sub, where
-from rushlight.ops.kernels.shape import keys_of
-from rushlight.ops.shape import getitem, reshape, to, transpose
-from rushlight.ops.table import Op, entries
+from rushlight.ops.nn import loss, normalization
+from rushlight.ops.linalg import matmul
+from rushlight.ops.index import along_dim
+from rushlight.ops.reduce import reduce
+from rushlight.ops.shape import views
+from rushlight.ops.math.elementwise import (
+    add,
+    bitwise_and,
+    div,
+    eq,
+    exp,
+    log,
+    mul,
+    ne,
+    neg,
+    rsqrt,
+    sub,
+    where,
+)
+from rushlight.kernels.shape import keys_of
+from rushlight.ops.shape.views import getitem, reshape, to, transpose
+from rushlight.core.table import Op, entries
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
@@ -178,7 +194,7 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     return b.element(div, b.reduce(reduce.sum, b.element(mul, d, d), dims), float(n - correction))
 
 
-@parts(norm.layer_norm, one_dtype)
+@parts(normalization.layer_norm, one_dtype)
 def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float) -> tuple:
     mu = mean(b, x, dims, True)
     d = b.element(sub, x, mu)
@@ -186,7 +202,7 @@ def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, d
     return scaled(b, d, var, eps, weight, bias), mu, var
 
 
-@parts(norm.group_norm, one_dtype)
+@parts(normalization.group_norm, one_dtype)
 def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
     rows = len(x.array), groups, x.size // (len(x.array) * groups)
     out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
@@ -196,7 +212,7 @@ def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, g
     return out, mu, var
 
 
-@parts(norm.frozen_batch_norm, one_dtype)
+@parts(normalization.frozen_batch_norm, one_dtype)
 def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
                       eps: float) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
@@ -234,14 +250,14 @@ def chosen(b: Builder, target: Value, n: int) -> Value:
     return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 
-@parts(positions.gather, one_a_row)
+@parts(along_dim.gather, one_a_row)
 def gather(b: Builder, x: Value, index: Value, dim: int) -> Value:
     """One element of each row."""
     b.check("check_index", index, x.shape[-1])
     return b.reduce(reduce.sum, b.where(chosen(b, index, x.shape[-1]), x, 0.0), (len(x.shape) - 1,))
 
 
-@parts(positions.scatter_add, one_a_row_of_zeros)
+@parts(along_dim.scatter_add, one_a_row_of_zeros)
 def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> Value:
     """Zeros, but for one element of each row."""
     b.check("check_index", index, x.shape[-1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.expressions import TYPES, NotFused, Scalar, expression
+from rushlight.fast.rule_text import TYPES, NotFused, Scalar, expression
 from rushlight.compile.graph import (
     Call,
     Graph,
@@ -26,11 +26,11 @@ from rushlight.compile.graph import (
 )
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
-from rushlight.ops.conv import convolution
-from rushlight.ops.matmul import mm
-from rushlight.ops.reduce import sum
-from rushlight.ops.shape import clone, expand
-from rushlight.ops.table import TABLE, entries
+from rushlight.ops.nn.conv import convolution
+from rushlight.ops.linalg.matmul import mm
+from rushlight.ops.reduce.reduce import sum
+from rushlight.ops.shape.views import clone, expand
+from rushlight.core.table import TABLE, entries
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 HEAVY = entries(mm, convolution)              # a loop does not reach back over these: it would write what it could read

@@ -22,9 +22,9 @@ from rushlight.compile.graph import (
     values_in,
     with_each,
 )
-from rushlight.ops.elementwise import div, mul
-from rushlight.ops.shape import clone, contiguous, expand, permute
-from rushlight.ops.table import TABLE
+from rushlight.ops.math.elementwise import div, mul
+from rushlight.ops.shape.views import clone, contiguous, expand, permute
+from rushlight.core.table import TABLE
 
 
 def simplify(graph: Graph) -> None:

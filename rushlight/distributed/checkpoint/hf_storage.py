@@ -1,7 +1,7 @@
 """torch.distributed.checkpoint.hf_storage, as far as libraries import it."""
 from __future__ import annotations
 
-from rushlight.errors import Absent
+from rushlight.base.errors import Absent
 
 
 class Storage(Absent):

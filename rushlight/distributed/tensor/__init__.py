@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rushlight.errors import Absent
+from rushlight.base.errors import Absent
 
 WHY = "tensors lie in one process; cure: leave the distribution of tensors away"
 

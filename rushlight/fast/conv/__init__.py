@@ -30,10 +30,10 @@ from numpy import ndarray
 from rushlight.fast.conv import batch_innermost, direct, index_table, indirect, one_by_one, whole_batch_im2col, winograd
 from rushlight.fast.conv.thresholds import BIAS_GRAD_MIN_FLOATS, IM2COL_PRODUCTS_PER_SECOND, MIN_PRODUCTS
 from rushlight.fast.conv.tiling import Inexact
-from rushlight.ops.kernels import conv as reference
-from rushlight.ops.kernels.conv import Plan, columns_of
-from rushlight.ops.kernels.windows import Ints
-from rushlight.optional import has_numba, much
+from rushlight.kernels import conv as reference
+from rushlight.kernels.conv import Plan, columns_of
+from rushlight.kernels.im2col import Ints
+from rushlight.base.dependencies import has_numba, much
 
 
 class Way(NamedTuple):
@@ -153,7 +153,7 @@ def conv_bias_grad(g: ndarray) -> ndarray:
     """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
     passes.
     """
-    from rushlight.ops.kernels.channels import batch_norm_bias
+    from rushlight.fast.channel_loops import batch_norm_bias
     out = np.empty(g.shape[1], g.dtype)
     batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
     return out

@@ -37,9 +37,9 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
-from rushlight.ops.kernels.conv import Plan
-from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.windows import in_3d
+from rushlight.kernels.conv import Plan
+from rushlight.base.buffer_pool import memory
+from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):

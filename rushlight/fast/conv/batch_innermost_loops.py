@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import calling
+from rushlight.loops.cache import calling
 from rushlight.fast.conv.channels_last import indented, sums, turning
 from rushlight.fast.conv.tiling import lanes
 
@@ -151,7 +151,7 @@ def weight_block(height: int, width: int) -> list[str]:
 
 def tiles() -> tuple[tuple[int, int], ...]:
     """(height, width) of blocks whose sums fit in registers, the most reused first."""
-    from rushlight.compile.vectors import machine
+    from rushlight.loops.simd import machine
     return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
 
 

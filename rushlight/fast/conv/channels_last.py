@@ -14,9 +14,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.fast.conv.tiling import FLOAT, contiguous, lanes, whole_vectors, workspaces
-from rushlight.ops.kernels.conv import Plan
-from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.strided import suggests_last
+from rushlight.kernels.conv import Plan
+from rushlight.base.buffer_pool import memory
+from rushlight.kernels.layout import suggests_last
 
 
 def flat(x: ndarray) -> tuple[ndarray, bool]:
@@ -86,13 +86,13 @@ def turning() -> Callable:
     """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of
     vectors.
     """
-    from rushlight.compile.cache import compiled
+    from rushlight.loops.cache import compiled
     return compiled(TURN.format(lanes=lanes()))
 
 
 @cache
 def pack() -> Callable:
-    from rushlight.compile.cache import calling
+    from rushlight.loops.cache import calling
     return calling(PACK, turn=turning())
 
 
@@ -101,7 +101,7 @@ def shapes() -> dict[int, int]:
     """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual
     one.
     """
-    from rushlight.compile.vectors import machine
+    from rushlight.loops.simd import machine
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
 
 

@@ -33,9 +33,9 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
-from rushlight.ops.kernels.conv import Plan
-from rushlight.ops.kernels.memory import memory
-from rushlight.ops.kernels.windows import Ints, in_3d
+from rushlight.kernels.conv import Plan
+from rushlight.base.buffer_pool import memory
+from rushlight.kernels.im2col import Ints, in_3d
 
 ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
 
@@ -165,7 +165,7 @@ def tile_lines(lay: Layout, channels: int) -> int:
 
 def tile_height(filters: int) -> int:
     """How many filters are summed at once: the number that leaves the fewest rows without a filter."""
-    from rushlight.compile.vectors import machine
+    from rushlight.loops.simd import machine
     most = 8 if machine()[1] == 32 else 4
     return min([h for h in (8, 6, 4, 2, 1) if h <= most], key=lambda h: (-(-filters // h) * h, -h))
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import compiled
-from rushlight.compile.vectors import machine
+from rushlight.loops.cache import compiled
+from rushlight.loops.simd import machine
 from rushlight.fast.conv.channels_last import indented
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ops.kernels.conv import Plan
-from rushlight.ops.kernels.windows import Ints, in_3d
+from rushlight.kernels.conv import Plan
+from rushlight.kernels.im2col import Ints, in_3d
 
 
 class Target(NamedTuple):

@@ -11,9 +11,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.fast.conv.thresholds import TABLE_COLUMNS, TABLE_FILTERS, TABLE_PLAIN_COLUMNS
-from rushlight.ops.kernels.conv import Plan, columns_of, with_bias
-from rushlight.ops.kernels.matmul import stacked
-from rushlight.ops.kernels.windows import reach
+from rushlight.kernels.conv import Plan, columns_of, with_bias
+from rushlight.kernels.matmul import stacked
+from rushlight.kernels.im2col import reach
 
 
 @lru_cache(maxsize=64)

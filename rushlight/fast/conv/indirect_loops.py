@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import calling
+from rushlight.loops.cache import calling
 from rushlight.fast.conv.channels_last import block_added, block_stored, block_sums, blocks, turning, usual
 from rushlight.fast.conv.tiling import lanes
 

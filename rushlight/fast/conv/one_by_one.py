@@ -11,9 +11,9 @@ from numpy import ndarray
 
 from rushlight.fast.conv import whole_batch_im2col
 from rushlight.fast.conv.thresholds import ONE_BY_ONE_MIN_PRODUCTS
-from rushlight.ops.kernels.conv import Plan, columns_of
-from rushlight.ops.kernels.matmul import into
-from rushlight.ops.kernels.memory import memory
+from rushlight.kernels.conv import Plan, columns_of
+from rushlight.kernels.matmul import into
+from rushlight.base.buffer_pool import memory
 
 
 def planes(x: ndarray) -> ndarray:

@@ -51,7 +51,7 @@ workspaces = Workspaces()
 @cache
 def lanes() -> int:
     """Floats in a vector register."""
-    from rushlight.compile.vectors import machine
+    from rushlight.loops.simd import machine
     return machine()[0]
 
 
@@ -74,7 +74,7 @@ def padded_bias(bias: ndarray | None, floats: int) -> ndarray:
 
 def for_images(part: Callable, images: int, step: int, least: int | None = None) -> None:
     """part(first, end, images at a time) on all cores; see `compile.parallel.parallel_for`."""
-    from rushlight.compile.parallel import parallel_for
+    from rushlight.loops.parallel import parallel_for
     parallel_for(part, images, step, least)
 
 

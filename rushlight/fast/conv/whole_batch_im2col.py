@@ -17,8 +17,8 @@ from rushlight.fast.conv.thresholds import (
     WHOLE_BATCH_FILTERS_PER_RESULT,
     WHOLE_BATCH_RESULTS,
 )
-from rushlight.ops.kernels.conv import Plan, with_bias
-from rushlight.ops.kernels.windows import add_windows, copy_windows
+from rushlight.kernels.conv import Plan, with_bias
+from rushlight.kernels.im2col import add_windows, copy_windows
 
 
 def columns(x: ndarray, p: Plan) -> ndarray:

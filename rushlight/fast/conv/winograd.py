@@ -42,9 +42,9 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
-from rushlight.ops.kernels.conv import Plan
-from rushlight.ops.kernels.matmul import alone
-from rushlight.ops.kernels.windows import Ints
+from rushlight.kernels.conv import Plan
+from rushlight.kernels.matmul import alone
+from rushlight.kernels.im2col import Ints
 
 HALF = np.array([.5], FLOAT)
 GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], FLOAT)

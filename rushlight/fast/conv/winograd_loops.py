@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.compile.cache import calling, compiled
+from rushlight.loops.cache import calling, compiled
 from rushlight.fast.conv.channels_last import (
     block_added,
     block_stored,

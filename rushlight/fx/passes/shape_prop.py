@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from rushlight.fx.graph_module import Interpreter
 from rushlight.fx.node import Node
-from rushlight.size import Size
-from rushlight.tensor import Tensor
-from rushlight.utils.pytree import tree_map
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
+from rushlight.base.pytree import tree_map
 
 
 class TensorMetadata(NamedTuple):

@@ -1,8 +1,8 @@
 """torch.nn.attention.bias: masks of causal attention, to be given as `attn_mask`."""
 from __future__ import annotations
 
-from rushlight.creation import ones
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import ones
+from rushlight.core.tensor import Tensor
 
 __all__ = ["causal_lower_right", "causal_upper_left"]
 

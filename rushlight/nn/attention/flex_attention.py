@@ -5,12 +5,12 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rushlight.creation import ones
-from rushlight.dtypes import bool_
-from rushlight.errors import explain
+from rushlight.creation.factories import ones
+from rushlight.base.dtypes import bool_
+from rushlight.base.errors import explain
 from rushlight.nn.functional import pad
-from rushlight.ranges import arange
-from rushlight.tensor import Tensor
+from rushlight.creation.ranges import arange
+from rushlight.core.tensor import Tensor
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 Mod = Callable[..., Tensor]                       # (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score

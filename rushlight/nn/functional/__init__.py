@@ -1,6 +1,6 @@
 """torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
-from rushlight.absent import tell as _tell
-from rushlight.errors import suggesting as _suggesting
+from rushlight.base.missing_names import tell as _tell
+from rushlight.base.errors import suggesting as _suggesting
 from rushlight.nn import grad
 from rushlight.nn.functional.activation import (
     celu,
@@ -121,7 +121,7 @@ from rushlight.nn.functional.pooling import (
     max_unpool2d,
     max_unpool3d,
 )
-from rushlight.nn.functional.ranking import (
+from rushlight.nn.functional.margin_losses import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 
 from rushlight import random
-from rushlight.autograd.views import assign
-from rushlight.creation import empty_like, zeros_like
-from rushlight.errors import explain, warn
+from rushlight.core.views import assign
+from rushlight.creation.factories import empty_like, zeros_like
+from rushlight.base.errors import explain, warn
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS
-from rushlight.memory_format import contiguous_format
-from rushlight.ops import activation as a
-from rushlight.ops import elementwise as e
-from rushlight.ops import reductions
-from rushlight.ops.arguments import wrap
-from rushlight.ops.build import before_write, rewritten
-from rushlight.ops.node_names import called
-from rushlight.ops.products import in_single
-from rushlight.ops.shape import contiguous
-from rushlight.ops.shapes import chunk
-from rushlight.tensor import Tensor, from_array, method, noticed
+from rushlight.base.memory_format import contiguous_format
+from rushlight.ops.math import activation as a
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce_api
+from rushlight.core.arguments import wrap
+from rushlight.core.build import before_write, rewritten
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.linalg.matmul_api import in_single
+from rushlight.ops.shape.views import contiguous
+from rushlight.ops.shape.view_functions import chunk
+from rushlight.core.tensor import Tensor, from_array, method, noticed
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -335,7 +335,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     >>> rushlight.nn.functional.softmax(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.0900, 0.2447, 0.6652])
     """
-    return reductions.softmax(input, default_dim("softmax", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(input, default_dim("softmax", input.array.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -344,7 +344,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     >>> rushlight.nn.functional.softmin(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.6652, 0.2447, 0.0900])
     """
-    return reductions.softmax(e.neg(input), default_dim("softmin", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(e.neg(input), default_dim("softmin", input.array.ndim) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -353,7 +353,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     >>> rushlight.nn.functional.log_softmax(rushlight.tensor([[1000., 0.]]), dim=1)
     tensor([[    0., -1000.]])
     """
-    return reductions.log_softmax(input, default_dim("log_softmax", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.log_softmax(input, default_dim("log_softmax", input.array.ndim) if dim is None else dim, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
@@ -368,7 +368,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
             [0., 1., 0.]])
     """
     noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()
-    soft = reductions.softmax(e.div(e.sub(logits, noise), tau), dim)
+    soft = reduce_api.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:
         return soft
     top = soft.argmax(dim, True)

@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import mode
-from rushlight.errors import explain
+from rushlight.core.mode import mode
+from rushlight.base.errors import explain
 from rushlight.nn.functional.dropout import dropout
-from rushlight.ops import elementwise as e
-from rushlight.ops.attention import attention, seen, weights
-from rushlight.ops.shapes import repeat_interleave
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn.attention import attention, seen, weights
+from rushlight.ops.shape.view_functions import repeat_interleave
+from rushlight.core.tensor import Tensor, created, from_array
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,

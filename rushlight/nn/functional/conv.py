@@ -4,17 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn.functional.padding import pad
-from rushlight.nn.functional.sizes import check_filled, each, with_batch, without_batch
-from rushlight.ops import elementwise as e
-from rushlight.ops.build import composite
-from rushlight.ops.conv import col2im, conv_input_grad, convolution, im2col
-from rushlight.ops.kernels.halves import is_half
-from rushlight.ops.node_names import called
-from rushlight.ops.products import in_single
-from rushlight.ops.shape import permute, reshape
-from rushlight.tensor import Tensor
+from rushlight.nn.functional.size_arguments import check_filled, each, with_batch, without_batch
+from rushlight.ops.math import elementwise as e
+from rushlight.core.build import composite
+from rushlight.ops.nn.conv import col2im, conv_input_grad, convolution, im2col
+from rushlight.kernels.float16 import is_half
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.linalg.matmul_api import in_single
+from rushlight.ops.shape.views import permute, reshape
+from rushlight.core.tensor import Tensor
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn.functional.loss import reduced
-from rushlight.ops import ctc as c
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, created, from_array, noticed
+from rushlight.ops.nn import ctc as c
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.shape.views import reshape, unsqueeze
+from rushlight.core.tensor import Tensor, created, from_array, noticed
 
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,

@@ -1,12 +1,12 @@
 """Dropout, on torch's random stream: the same seed zeroes the same elements."""
 from __future__ import annotations
 
-from rushlight.autograd.grad_mode import mode, taken
-from rushlight.autograd.views import assign
-from rushlight.errors import explain, warn
-from rushlight.ops import elementwise as e
-from rushlight.ops.dropout import dropout_mask
-from rushlight.tensor import Tensor
+from rushlight.core.mode import mode, taken
+from rushlight.core.views import assign
+from rushlight.base.errors import explain, warn
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn.dropout import dropout_mask
+from rushlight.core.tensor import Tensor
 
 ALPHA = 1.7580993408473766                        # minus selu's limit at -infinity
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import mode as grad_mode
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.errors import explain
-from rushlight.ops import elementwise as e
-from rushlight.ops import positions as places
-from rushlight.ops import reduce as r
-from rushlight.ops.reductions import norm
-from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, created, from_array, holder, noticed
+from rushlight.core.mode import mode as grad_mode
+from rushlight.core.mode import no_grad
+from rushlight.base.errors import explain
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.index import along_dim as places
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.shape.views import reshape, unsqueeze
+from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from rushlight.errors import explain
-from rushlight.nn.functional.sizes import each, with_batch, without_batch
-from rushlight.ops import pool
-from rushlight.ops.node_names import called
-from rushlight.sampling import rand
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
+from rushlight.ops.nn import pool
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.tensor.random_tensors import rand
+from rushlight.core.tensor import Tensor
 
 LETTERS = {2: "H, W", 3: "D, H, W"}
 

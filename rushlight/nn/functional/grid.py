@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.dtypes import dtype
-from rushlight.errors import explain, warn
-from rushlight.ops import elementwise as e
-from rushlight.ops import grid as g
-from rushlight.ops.build import composite
-from rushlight.ops.node_names import called
-from rushlight.ops.products import matmul
-from rushlight.ops.shape import reshape, select, stack, transpose, unsqueeze
-from rushlight.ranges import evenly_spaced
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.base.dtypes import dtype
+from rushlight.base.errors import explain, warn
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn import grid_sample as g
+from rushlight.core.build import composite
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.shape.views import reshape, select, stack, transpose, unsqueeze
+from rushlight.creation.ranges import evenly_spaced
+from rushlight.core.tensor import Tensor, created, from_array
 
 MODES = ("bilinear", "nearest", "bicubic")        # torch's numbers for them are 0, 1, 2
 MAX_CACHED_POINTS = 1 << 14                       # larger grids are not cached; 200 KB

@@ -5,18 +5,18 @@ import math
 
 import numpy as np
 
-from rushlight.dtypes import FLOATING
-from rushlight.errors import explain
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.arguments import promoted, wrap
-from rushlight.ops.lengths import apart, farthest
-from rushlight.ops.matmul import linear as product
-from rushlight.ops.products import matmul
-from rushlight.ops.reductions import norm
-from rushlight.ops.shape import expand, permute, reshape
-from rushlight.ops.table import TABLE
-from rushlight.tensor import Tensor, from_array
+from rushlight.base.dtypes import FLOATING
+from rushlight.base.errors import explain
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.core.arguments import promoted, wrap
+from rushlight.ops.reduce.vector_norm import apart, farthest
+from rushlight.ops.linalg.matmul import linear as product
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.shape.views import expand, permute, reshape
+from rushlight.core.table import TABLE
+from rushlight.core.tensor import Tensor, from_array
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:

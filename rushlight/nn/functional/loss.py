@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.errors import describe, explain, warn
+from rushlight.base import dtypes
+from rushlight.base.errors import describe, explain, warn
 from rushlight.nn.functional.linear import linear
-from rushlight.ops import elementwise as e
-from rushlight.ops import loss as losses
-from rushlight.ops import reduce as r
-from rushlight.ops.activation import log_sigmoid
-from rushlight.ops.node_names import called
-from rushlight.ops.shape import reshape, unsqueeze
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn import loss as losses
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.math.activation import log_sigmoid
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.shape.views import reshape, unsqueeze
+from rushlight.core.tensor import Tensor, created, from_array
 
 Old = bool | None                                 # type of size_average and reduce, the older form of `reduction`
 

@@ -4,18 +4,27 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rushlight.creation import full, zeros
-from rushlight.errors import explain, warn
+from rushlight.creation.factories import full, zeros
+from rushlight.base.errors import explain, warn
 from rushlight.nn.functional.attention import scaled_dot_product_attention
 from rushlight.nn.functional.dropout import dropout
 from rushlight.nn.functional.padding import pad
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.matmul import linear
-from rushlight.ops.products import matmul
-from rushlight.ops.shape import cat, expand, permute, reshape, squeeze, transpose, unbind, unsqueeze
-from rushlight.ops.shapes import chunk, split
-from rushlight.tensor import Tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.linalg.matmul import linear
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.shape.views import (
+    cat,
+    expand,
+    permute,
+    reshape,
+    squeeze,
+    transpose,
+    unbind,
+    unsqueeze,
+)
+from rushlight.ops.shape.view_functions import chunk, split
+from rushlight.core.tensor import Tensor
 
 Qkv = tuple[Tensor, Tensor, Tensor]
 

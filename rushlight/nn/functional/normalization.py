@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight import dtypes
-from rushlight.autograd.grad_mode import mode, no_grad
+from rushlight.base import dtypes
+from rushlight.core.mode import mode, no_grad
 from rushlight.autograd.graph import packed_at_the_end
-from rushlight.autograd.views import assign, wrote
-from rushlight.errors import check_given, explain
+from rushlight.core.views import assign, wrote
+from rushlight.base.errors import check_given, explain
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
-from rushlight.ops import elementwise as e
-from rushlight.ops import norm
-from rushlight.ops import reduce as r
-from rushlight.ops.kernels.strided import suggests_last
-from rushlight.ops.node_names import called
-from rushlight.ops.pad import constant_pad
-from rushlight.ops.shape import contiguous, reshape, to, unsqueeze
-from rushlight.ops.shape import squeeze as squeezed
-from rushlight.tensor import Tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn import normalization
+from rushlight.ops.reduce import reduce as r
+from rushlight.kernels.layout import suggests_last
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.shape.pad import constant_pad
+from rushlight.ops.shape.views import contiguous, reshape, to, unsqueeze
+from rushlight.ops.shape.views import squeeze as squeezed
+from rushlight.core.tensor import Tensor
 
 
 def of_halves(function: Callable) -> Callable:
@@ -53,7 +53,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     tensor([[-1.2247,  0.0000,  1.2247]])
     """
     dims = last_dims(input, normalized_shape, "layer_norm", weight=weight, bias=bias)
-    return norm.layer_norm(input, weight, bias, dims, eps)[0]
+    return normalization.layer_norm(input, weight, bias, dims, eps)[0]
 
 
 def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
@@ -129,7 +129,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if running_mean is None or running_var is None:
             raise RuntimeError(explain("Expected running_mean and running_var to be defined when training=False",
                                        "give them, or normalize by the batch: training=True"))
-        return norm.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
+        return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
     if eps <= 0:
         raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
     shape = input.array.shape
@@ -144,7 +144,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 def normalized_by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: tuple[int, ...], eps: float,
                         running_mean: Tensor | None, running_var: Tensor | None, momentum: float, count: int) -> Tensor:
     """The normalized input; its statistics move the running ones."""
-    out, mean, var = norm.batch_norm(input, weight, bias, dims, eps)
+    out, mean, var = normalization.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
         update_running(running_mean, running_var, mean, var, momentum, count)
     return out
@@ -156,7 +156,7 @@ def update_running(running_mean: Tensor | None, running_var: Tensor | None, mean
     """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1."""
     for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
         if running is not None and not updated_in_place(running, new, 1 - momentum, momentum * factor):
-            assign(running, norm.moved(running, new, 1 - momentum, momentum * factor))
+            assign(running, normalization.moved(running, new, 1 - momentum, momentum * factor))
 
 
 def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
@@ -205,7 +205,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     if prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    out, mean, var = norm.group_norm(contiguous(input), weight, bias, c, eps)       # torch's memory layout
+    out, mean, var = normalization.group_norm(contiguous(input), weight, bias, c, eps)       # torch's memory layout
     if running_mean is not None or running_var is not None:
         mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
         update_running(running_mean, running_var, mean, var, momentum, prod(size))
@@ -239,7 +239,7 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if n * (c // num_groups) * prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
                                  f"num_groups={num_groups} leaves one number in a group"))
-    return norm.group_norm(input, weight, bias, num_groups, eps)[0]
+    return normalization.group_norm(input, weight, bias, num_groups, eps)[0]
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:

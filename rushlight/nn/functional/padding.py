@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from rushlight.errors import explain
-from rushlight.nn.functional.sizes import check_filled
-from rushlight.ops.pad import bordered, constant_pad
-from rushlight.ops.shape import clone, contiguous
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.nn.functional.size_arguments import check_filled
+from rushlight.ops.shape.pad import bordered, constant_pad
+from rushlight.ops.shape.views import clone, contiguous
+from rushlight.core.tensor import Tensor
 
 PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # mode -> most padding of a side, minus the size
 

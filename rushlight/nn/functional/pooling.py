@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import mode
-from rushlight.errors import explain
-from rushlight.nn.functional.sizes import each, with_batch, without_batch
-from rushlight.ops import elementwise as e
-from rushlight.ops import pool
-from rushlight.ops.build import unrecorded
-from rushlight.ops.kernels.strided import suggests_last
-from rushlight.ops.positions import scatter
-from rushlight.ops.results import into
-from rushlight.ops.shape import laid_out, reshape
-from rushlight.tensor import Tensor, created, from_array, holder
+from rushlight.core.mode import mode
+from rushlight.base.errors import explain
+from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn import pool
+from rushlight.core.build import unrecorded
+from rushlight.kernels.layout import suggests_last
+from rushlight.ops.index.along_dim import scatter
+from rushlight.core.results import into
+from rushlight.ops.shape.views import laid_out, reshape
+from rushlight.core.tensor import Tensor, created, from_array, holder
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rushlight.autograd.views import released
-from rushlight.errors import explain
+from rushlight.core.views import released
+from rushlight.base.errors import explain
 from rushlight.nn.functional.dropout import dropout as drop
-from rushlight.ops.elementwise import add
-from rushlight.ops.matmul import linear
-from rushlight.ops.node_names import called
-from rushlight.ops.recurrent import gru_layer, lstm_layer, rnn_layer
-from rushlight.ops.shape import cat, contiguous, stack, transpose
-from rushlight.ops.shapes import unbind
-from rushlight.tensor import Tensor
+from rushlight.ops.math.elementwise import add
+from rushlight.ops.linalg.matmul import linear
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.nn.recurrent import gru_layer, lstm_layer, rnn_layer
+from rushlight.ops.shape.views import cat, contiguous, stack, transpose
+from rushlight.ops.shape.view_functions import unbind
+from rushlight.core.tensor import Tensor
 
 Sizes = tuple[int, ...] | None
 

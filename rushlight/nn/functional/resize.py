@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.dtypes import float32
-from rushlight.errors import explain, warn
+from rushlight.base.dtypes import float32
+from rushlight.base.errors import explain, warn
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
-from rushlight.ops.build import composite
-from rushlight.ops.kernels.resize import FILTERS, nearest
-from rushlight.ops.kernels.strided import suggests_last
-from rushlight.ops.node_names import called
-from rushlight.ops.pool import avg_pool_grad
-from rushlight.ops.resize import blend
-from rushlight.ops.shape import clone, permute, reshape, to, transpose
-from rushlight.tensor import Tensor
+from rushlight.core.build import composite
+from rushlight.kernels.resize import FILTERS, nearest
+from rushlight.kernels.layout import suggests_last
+from rushlight.ops.tensor.node_names import called
+from rushlight.ops.nn.pool import avg_pool_grad
+from rushlight.ops.nn.resize import blend
+from rushlight.ops.shape.views import clone, permute, reshape, to, transpose
+from rushlight.core.tensor import Tensor
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 

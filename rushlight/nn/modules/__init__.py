@@ -5,7 +5,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from rushlight import torch_names
+from rushlight.base import shown_names
 from rushlight.nn import (
     activation,
     adaptive,
@@ -24,18 +24,18 @@ from rushlight.nn import (
     parameter,
     pooling,
     recurrent,
-    shape,
+    flatten_resize,
     transformer,
 )
 from rushlight.nn.modules import utils as utils
 
 # torch's file: ours
 FILES = {
-    "activation": activation, "adaptive": adaptive, "batchnorm": normalization, "channelshuffle": shape,
-    "container": containers, "conv": conv, "distance": shape, "dropout": dropout, "flatten": shape, "fold": shape,
+    "activation": activation, "adaptive": adaptive, "batchnorm": normalization, "channelshuffle": flatten_resize,
+    "container": containers, "conv": conv, "distance": flatten_resize, "dropout": dropout, "flatten": flatten_resize, "fold": flatten_resize,
     "instancenorm": normalization, "lazy": lazy, "linear": linear, "loss": loss, "module": module, "multihead": multihead,
-    "normalization": normalization, "padding": padding, "pixelshuffle": shape, "pooling": pooling, "rnn": recurrent,
-    "sparse": embedding, "transformer": transformer, "upsampling": shape,
+    "normalization": normalization, "padding": padding, "pixelshuffle": flatten_resize, "pooling": pooling, "rnn": recurrent,
+    "sparse": embedding, "transformer": transformer, "upsampling": flatten_resize,
 }
 # classes that torch has in another file than we: by what the classes' names contain
 NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
@@ -43,7 +43,7 @@ ELSEWHERE = {
     normalization: NORMS,
     lazy: {**NORMS, "Conv": "conv", "Linear": "linear"},
     multihead: {"Multihead": "activation", "Linear": "linear"},
-    shape: {"ChannelShuffle": "channelshuffle", "Distance": "distance", "Cosine": "distance", "latten": "flatten",
+    flatten_resize: {"ChannelShuffle": "channelshuffle", "Distance": "distance", "Cosine": "distance", "latten": "flatten",
             "old": "fold", "Pixel": "pixelshuffle", "Upsampl": "upsampling"},
 }
 
@@ -76,11 +76,11 @@ def place() -> None:
             if issubclass(cls, kinds):
                 parts = ELSEWHERE.get(ours, {})
                 file = next((parts[part] for part in parts if part in cls.__name__), file_of(ours))
-                torch_names.IN_FILES[cls] = f"torch.nn.modules.{file}", cls.__name__
+                shown_names.IN_FILES[cls] = f"torch.nn.modules.{file}", cls.__name__
                 shown[file if FILES[file] is ours else file_of(ours)].append(cls)
     for name, classes in shown.items():
-        torch_names.place(f"torch.nn.modules.{name}", globals()[name], classes)
-    torch_names.place("torch.nn.parameter", parameter, [
+        shown_names.place(f"torch.nn.modules.{name}", globals()[name], classes)
+    shown_names.place("torch.nn.parameter", parameter, [
         parameter.Parameter, parameter.Buffer, parameter.UninitializedParameter, parameter.UninitializedBuffer])
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.autograd.function import Function
-from rushlight.device import present
+from rushlight.core.function import Function
+from rushlight.base.device import present
 
 
 class Broadcast(Function):

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rushlight.distributed import check_initialized
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn.module import Module
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.ops.shape import cat
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.views import cat
+from rushlight.core.tensor import Tensor
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 from numpy import ndarray
 
-from rushlight.autograd.grad_mode import mode, no_grad
-from rushlight.creation import tensor
-from rushlight.ops import elementwise as e
-from rushlight.ops.reductions import norm
-from rushlight.ops.shape import stack
-from rushlight.tensor import Tensor
+from rushlight.core.mode import mode, no_grad
+from rushlight.creation.factories import tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.shape.views import stack
+from rushlight.core.tensor import Tensor
 
 Tensors = Tensor | Iterable[Tensor]
 

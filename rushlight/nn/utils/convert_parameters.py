@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rushlight.ops.shape import cat, reshape
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.views import cat, reshape
+from rushlight.core.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

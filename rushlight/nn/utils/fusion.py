@@ -5,12 +5,12 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
-from rushlight.creation import ones_like, zeros_like
+from rushlight.creation.factories import ones_like, zeros_like
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.ops import elementwise as e
-from rushlight.ops.shape import reshape
-from rushlight.tensor import Tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.shape.views import reshape
+from rushlight.core.tensor import Tensor
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:

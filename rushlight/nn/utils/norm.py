@@ -5,11 +5,11 @@ from typing import Any
 
 from rushlight.nn.functional.linear import normalize
 from rushlight.nn.module import Module
-from rushlight.ops import elementwise as e
-from rushlight.ops.products import matmul
-from rushlight.ops.reductions import norm
-from rushlight.ops.shape import permute, reshape
-from rushlight.tensor import Tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.shape.views import permute, reshape
+from rushlight.core.tensor import Tensor
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from rushlight import linalg
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.core.mode import no_grad
 from rushlight.nn.module import Module
 from rushlight.nn.utils.norm import as_matrix, largest_singular, norm_except_dim, unit, with_norm
 from rushlight.nn.utils.parametrize import register_parametrization
 from rushlight.nn.utils.spectral_norm import rows_of
-from rushlight.ops import elementwise as e
-from rushlight.ops import reduce as r
-from rushlight.ops.products import matmul
-from rushlight.ops.shape import cat, tril
-from rushlight.sampling import randn
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.shape.views import cat, tril
+from rushlight.ops.tensor.random_tensors import randn
+from rushlight.core.tensor import Tensor, created, from_array
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -12,11 +12,11 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.core.mode import no_grad
 from rushlight.nn.containers import ModuleDict, ModuleList
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
            "transfer_parametrizations_and_params", "type_before_parametrizations"]

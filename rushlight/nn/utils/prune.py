@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation import ones_like
+from rushlight.creation.factories import ones_like
 from rushlight.nn.module import Module
-from rushlight.ops import elementwise as e
-from rushlight.ops.reductions import norm
-from rushlight.ops.shape import cat, reshape, to
-from rushlight.sampling import rand_like
-from rushlight.tensor import Tensor, from_array
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.shape.views import cat, reshape, to
+from rushlight.ops.tensor.random_tensors import rand_like
+from rushlight.core.tensor import Tensor, from_array
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
            "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",

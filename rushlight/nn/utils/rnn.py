@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.device import present
-from rushlight.errors import explain
-from rushlight.ops.positions import index_copy, index_select
-from rushlight.ops.shape import cat, reshape
-from rushlight.tensor import Tensor, created, from_array
+from rushlight.base.device import present
+from rushlight.base.errors import explain
+from rushlight.ops.index.along_dim import index_copy, index_select
+from rushlight.ops.shape.views import cat, reshape
+from rushlight.core.tensor import Tensor, created, from_array
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
            "pad_sequence", "unpack_sequence", "unpad_sequence"]

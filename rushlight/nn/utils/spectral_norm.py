@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.autograd.grad_mode import no_grad
+from rushlight.core.mode import no_grad
 from rushlight.nn.conv import _ConvTransposeNd
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import as_matrix, find_hook, largest_singular, unit
-from rushlight.ops import elementwise as e
-from rushlight.ops.products import matmul
-from rushlight.tensor import Tensor
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.core.tensor import Tensor
 
 
 class SpectralNorm:

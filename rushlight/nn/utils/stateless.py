@@ -7,8 +7,8 @@ from typing import Any
 
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.ops.shape import stack
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.views import stack
+from rushlight.core.tensor import Tensor
 
 __all__ = ["functional_call"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight import torch_names
+from rushlight.base import shown_names
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import find_hook, norm_except_dim, with_norm
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class WeightNorm:
@@ -25,7 +25,7 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
 
-torch_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
+shown_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

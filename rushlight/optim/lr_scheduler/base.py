@@ -5,9 +5,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, explain
 from rushlight.optim.optimizer import Optimizer
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 TOO_EARLY = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should "
              "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this "

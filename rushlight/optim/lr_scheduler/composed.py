@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.lr_scheduler.base import LRScheduler, set_value
 from rushlight.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from rushlight.optim.optimizer import Optimizer

@@ -6,7 +6,7 @@ from math import cos, floor, log, pi, prod
 from types import FunctionType
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.lr_scheduler.base import Chainable, checked, for_each_group, set_value
 from rushlight.optim.optimizer import Optimizer
 

@@ -7,7 +7,7 @@ from math import cos, pi
 from types import FunctionType
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.lr_scheduler.base import Chainable
 from rushlight.optim.optimizer import Optimizer
 

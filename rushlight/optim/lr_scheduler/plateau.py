@@ -5,7 +5,7 @@ import warnings
 from math import inf
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.optim.lr_scheduler.base import EPOCH, LRScheduler, checked, set_value
 from rushlight.optim.optimizer import Optimizer
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from enum import Enum
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.utils.benchmark.measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.threads import get_num_threads, set_num_threads
+from rushlight.base.threads import get_num_threads, set_num_threads
 
 UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
 SHAKY, VERY_SHAKY = 0.1, 0.25                     # from where on the middle half, over the median, deserves a warning

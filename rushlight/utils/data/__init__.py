@@ -1,7 +1,7 @@
 """Data sets, samplers, loaders, and the IDX format of MNIST."""
 from __future__ import annotations
 
-from rushlight.absent import tell as _tell
+from rushlight.base.missing_names import tell as _tell
 from rushlight.utils.data import _utils as _utils
 from rushlight.utils.data.collate import default_collate, default_collate_fn_map, default_convert
 from rushlight.utils.data.dataloader import DataLoader

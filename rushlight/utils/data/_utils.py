@@ -1,6 +1,7 @@
 """torch.utils.data._utils: where `collate` is found in torch."""
-from rushlight.parts import importable
-from rushlight.utils.data import collate, fetch, worker
+from rushlight.base.submodules import importable
+from rushlight.utils.data import collate, worker
+from rushlight.utils.data import fetcher as fetch
 
 importable(__name__, "collate", "fetch", "worker")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation import as_tensor, tensor
-from rushlight.dtypes import float64
-from rushlight.errors import explain
-from rushlight.ops.shape import stack
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import as_tensor, tensor
+from rushlight.base.dtypes import float64
+from rushlight.base.errors import explain
+from rushlight.ops.shape.views import stack
+from rushlight.core.tensor import Tensor
 
 NON_NUMERIC_KINDS = "SUO"                         # of NumPy's dtypes: bytes, text, objects
 np_str_obj_array_pattern = re.compile(f"[{NON_NUMERIC_KINDS}a]")      # torch's name for it

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
-from rushlight.utils.data.fetch import END_OF_DATA, Recipe
+from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
 from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
-from rushlight.utils.data.team import WorkerIterator, check_context
+from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 from rushlight.utils.data.worker import Job
 
 _collate_fn_t = Callable[[list], Any]            # torch's name for what makes a batch of samples

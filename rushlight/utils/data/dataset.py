@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from rushlight.autograd.grad_mode import mode
-from rushlight.errors import explain
+from rushlight.core.mode import mode
+from rushlight.base.errors import explain
 from rushlight.random import default_generator
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 
 T = TypeVar("T", covariant=True)
 

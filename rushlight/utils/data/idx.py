@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from rushlight.creation import from_numpy
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import from_numpy
+from rushlight.core.tensor import Tensor
 
 # third byte of the magic number -> what a value is
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

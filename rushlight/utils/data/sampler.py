@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from rushlight import distributed
-from rushlight.creation import as_tensor
-from rushlight.dtypes import float64
-from rushlight.errors import explain
+from rushlight.creation.factories import as_tensor
+from rushlight.base.dtypes import float64
+from rushlight.base.errors import explain
 from rushlight.random import Generator, default_generator
 
 T = TypeVar("T", covariant=True)

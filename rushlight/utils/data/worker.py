@@ -1,7 +1,7 @@
 """A worker of a loader: a process that makes batches with random numbers of its own.
 
 Processes are forked on Linux. That is safe beside the threads of NumPy's BLAS (OpenBLAS ends them before a fork and
-starts them anew) and of compiled loops (compile/parallel.py asks for its process). A worker's BLAS uses one thread.
+starts them anew) and of compiled loops (loops/parallel.py asks for its process). A worker's BLAS uses one thread.
 """
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight.random import default_generator
-from rushlight.threads import set_num_threads
-from rushlight.utils.data.channel import Packed, packed, receive, send
-from rushlight.utils.data.fetch import END_OF_DATA, Recipe
+from rushlight.base.threads import set_num_threads
+from rushlight.utils.data.pipe import Packed, packed, receive, send
+from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

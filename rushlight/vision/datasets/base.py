@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.utils.data import Dataset
 from rushlight.vision.images import pillow
 

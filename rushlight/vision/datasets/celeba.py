@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
-from rushlight.tensor import from_array
+from rushlight.base.errors import explain
+from rushlight.core.tensor import from_array
 from rushlight.vision.datasets.base import VisionDataset, folder_of
 from rushlight.vision.datasets.folder import default_loader
 

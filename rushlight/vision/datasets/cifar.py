@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from rushlight.errors import explain
-from rushlight.serialization.names import encode
+from rushlight.base.errors import explain
+from rushlight.serialization.name_map import encode
 from rushlight.vision.datasets.base import TrainOrTest, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 

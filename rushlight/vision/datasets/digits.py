@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rushlight.creation import from_numpy
+from rushlight.creation.factories import from_numpy
 from rushlight.vision.datasets.base import TrainOrTest
 
 SHIPPED = Path(__file__).parents[2] / "data" / "digits.csv.gz"

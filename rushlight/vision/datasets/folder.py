@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.random import fork_rng, manual_seed
-from rushlight.sampling import randint, randn
+from rushlight.ops.tensor.random_tensors import randint, randn
 from rushlight.vision.datasets.base import VisionDataset
 from rushlight.vision.images import pillow
 from rushlight.vision.transforms.functional import to_pil_image

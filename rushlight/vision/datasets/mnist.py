@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.utils.data import read_idx
 from rushlight.vision.datasets.base import TrainOrTest, folder_of
 from rushlight.vision.datasets.download import download

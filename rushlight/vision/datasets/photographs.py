@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
-from rushlight.optional import scipy_part
+from rushlight.base.errors import explain
+from rushlight.base.dependencies import scipy_part
 from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from rushlight import nn
 from rushlight.nn import functional as F
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.utils.checkpoint import checkpoint
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights

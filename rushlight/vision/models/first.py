@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import nn
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 
 
 class Classifier(nn.Module):

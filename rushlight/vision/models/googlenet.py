@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from rushlight import nn
 from rushlight.nn import functional as F
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.inception import BasicConv2d, asked, renormalized, start
 from rushlight.vision.models.weights import imagenet, model
 

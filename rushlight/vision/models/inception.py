@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rushlight import nn
-from rushlight.errors import warn
+from rushlight.base.errors import warn
 from rushlight.nn import functional as F
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, model, weights
 

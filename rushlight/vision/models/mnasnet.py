@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, model, weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rushlight import nn
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.weights import imagenet, model
 from rushlight.vision.ops.misc import Conv2dNormActivation

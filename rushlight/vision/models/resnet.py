@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 

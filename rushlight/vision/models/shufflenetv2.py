@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = ["ShuffleNetV2", "ShuffleNet_V2_X0_5_Weights", "ShuffleNet_V2_X1_0_Weights", "ShuffleNet_V2_X1_5_Weights",

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from rushlight import nn
-from rushlight.creation import empty, zeros
-from rushlight.errors import explain
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import empty, zeros
+from rushlight.base.errors import explain
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import MLP

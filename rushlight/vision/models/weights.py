@@ -8,9 +8,9 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from rushlight.errors import explain
-from rushlight.hub import load_state_dict_from_url
-from rushlight.tensor import Tensor
+from rushlight.base.errors import explain
+from rushlight.serialization.hub import load_state_dict_from_url
+from rushlight.core.tensor import Tensor
 from rushlight.vision.images import InterpolationMode
 from rushlight.vision.transforms import functional as F
 

@@ -6,13 +6,13 @@ import math
 import numpy as np
 from numpy import ndarray
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.creation import zeros
-from rushlight.dtypes import float32
-from rushlight.errors import explain
-from rushlight.ops.elementwise import maximum, minimum
-from rushlight.ops.shapes import stack
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.mode import no_grad
+from rushlight.creation.factories import zeros
+from rushlight.base.dtypes import float32
+from rushlight.base.errors import explain
+from rushlight.ops.math.elementwise import maximum, minimum
+from rushlight.ops.shape.view_functions import stack
+from rushlight.core.tensor import Tensor, from_array
 
 
 def box_area(boxes: Tensor) -> Tensor:

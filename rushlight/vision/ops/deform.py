@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 from rushlight import nn
-from rushlight.creation import empty
-from rushlight.errors import explain
-from rushlight.nn.functional.sizes import each
-from rushlight.ranges import arange
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import empty
+from rushlight.base.errors import explain
+from rushlight.nn.functional.size_arguments import each
+from rushlight.creation.ranges import arange
+from rushlight.core.tensor import Tensor
 
 
 def deform_conv2d(input: Tensor, offset: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import math
 
-from rushlight.autograd.grad_mode import no_grad
-from rushlight.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
-from rushlight.ops.elementwise import maximum, minimum, where
-from rushlight.tensor import Tensor
+from rushlight.ops.math.elementwise import maximum, minimum, where
+from rushlight.core.tensor import Tensor
 from rushlight.vision.ops.boxes import box_area
 
 

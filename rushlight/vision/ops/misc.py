@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
-from rushlight.creation import empty, ones, zeros
-from rushlight.errors import explain
-from rushlight.tensor import Tensor
+from rushlight.creation.factories import empty, ones, zeros
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 
 
 class Conv2dNormActivation(nn.Sequential):

@@ -7,9 +7,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import nn
-from rushlight.errors import explain
-from rushlight.ops.shapes import cat
-from rushlight.tensor import Tensor, from_array, numbers
+from rushlight.base.errors import explain
+from rushlight.ops.shape.view_functions import cat
+from rushlight.core.tensor import Tensor, from_array, numbers
 
 
 def roi_align(input: Tensor, boxes: Tensor | Sequence[Tensor], output_size: int | tuple[int, int],

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.random import default_generator
-from rushlight.ranges import linspace
+from rushlight.creation.ranges import linspace
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
 from rushlight.vision.transforms.base import Transform

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rushlight import nn
-from rushlight.creation import empty
+from rushlight.creation.factories import empty
 from rushlight.vision.images import InterpolationMode
 
 if TYPE_CHECKING:

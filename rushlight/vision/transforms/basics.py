@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight import dtypes
-from rushlight.creation import as_tensor
-from rushlight.errors import explain
+from rushlight.base import dtypes
+from rushlight.creation.factories import as_tensor
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, on_planes, pillow, planes, size_of
 
 # -- from one kind of image to another -----------------------------------------------------------------------------------

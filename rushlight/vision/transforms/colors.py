@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
-from rushlight.ops.elementwise import where
-from rushlight.ops.shapes import stack
-from rushlight.tensor import Tensor, from_array
+from rushlight.ops.math.elementwise import where
+from rushlight.ops.shape.view_functions import stack
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import is_pillow, on_planes
 from rushlight.vision.transforms.basics import (
     as_floats,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 from rushlight.vision.images import InterpolationMode, is_pillow, size_of
 from rushlight.vision.transforms.basics import (
     center_crop,

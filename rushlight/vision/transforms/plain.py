@@ -5,10 +5,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.dtypes import dtype
-from rushlight.errors import explain
+from rushlight.base.dtypes import dtype
+from rushlight.base.errors import explain
 from rushlight.random import default_generator
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import functional
 from rushlight.vision.transforms.base import Compose, Transform, chance, drawn

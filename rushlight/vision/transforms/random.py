@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.creation import empty, tensor
-from rushlight.errors import explain
+from rushlight.creation.factories import empty, tensor
+from rushlight.base.errors import explain
 from rushlight.random import default_generator
-from rushlight.tensor import Tensor
+from rushlight.core.tensor import Tensor
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
 from rushlight.vision.transforms.base import Transform, chance, drawn

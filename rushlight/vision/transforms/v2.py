@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight import dtypes
-from rushlight.creation import as_tensor
-from rushlight.tensor import Tensor, from_array
+from rushlight.base import dtypes
+from rushlight.creation.factories import as_tensor
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import is_pillow, planes
 from rushlight.vision.transforms import functional
 from rushlight.vision.transforms.autoaugment import *

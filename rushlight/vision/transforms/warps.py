@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.errors import explain
+from rushlight.base.errors import explain
 from rushlight.nn import functional as F
-from rushlight.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, size_of
 from rushlight.vision.transforms.basics import as_floats, center_crop, crop, hflip, pair, resize, vflip
 

@@ -132,7 +132,7 @@ def test_an_existing_folder_stays_unless_told(tmp_path):
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     def broken(*args, **kwargs):
         raise OSError("disk full")
-    monkeypatch.setattr("rushlight.compile.export.save_file", broken)
+    monkeypatch.setattr("rushlight.compile.export.model_folder.save_file", broken)
     with pytest.raises(OSError, match="disk full"):
         torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
     assert not list(tmp_path.iterdir())

@@ -12,12 +12,12 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.bundle import Bundle
-from rushlight.compile.sources import find
-from rushlight.compile.standalone import Module
+from rushlight.compile.export.collect_source import Bundle
+from rushlight.compile.capture.input_sources import find
+from rushlight.compile.export.module_text import Module
 from rushlight.nn import functional as F
-from rushlight.ops import kernels
-from rushlight.ops.table import TABLE
+from rushlight import kernels
+from rushlight.core.table import TABLE
 
 RUN = """
 import sys
@@ -197,13 +197,13 @@ def test_local_names_hide_no_bundled_function(tmp_path, monkeypatch):
     """In one text modules have no names before their functions': a variable may be called like one of these."""
     monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
     (tmp_path / "first_of_two.py").write_text(
-        "from rushlight.ops.kernels import second_of_two\n\n\n"
+        "from rushlight.kernels import second_of_two\n\n\n"
         "def one(x):\n    scaled, deeper = x + 1, 5\n    return second_of_two.deep(second_of_two.scaled(scaled)) + deeper\n")
     (tmp_path / "second_of_two.py").write_text(
-        "from rushlight.ops.kernels import first_of_two\n\n\n"
+        "from rushlight.kernels import first_of_two\n\n\n"
         "def scaled(x):\n    return 2 * x\n\n\ndef deep(x):\n    one = 1\n    return x + one\n")
     bundle = Bundle({})
-    name = bundle.need("rushlight.ops.kernels.first_of_two", "one")
+    name = bundle.need("rushlight.kernels.first_of_two", "one")
     names: dict = {}
     exec("\n".join(bundle.texts), names)
     assert names[name](1) == 10

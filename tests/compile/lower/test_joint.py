@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.joint import Joints, call, early
+from rushlight.compile.lower.join_statements import Joints, call, early
 
 pytest.importorskip("numba")
 
@@ -123,8 +123,8 @@ sizes = st.integers(1, 40)
 @settings(deadline=None, max_examples=60)
 @given(sizes, sizes, sizes, st.booleans(), st.booleans(), st.integers(0, 1000))
 def test_small_products(m, k, n, turned_a, turned_b, seed):
-    from rushlight.compile.cache import compiled
-    from rushlight.compile.small_products import product
+    from rushlight.loops.cache import compiled
+    from rushlight.compile.lower.small_matmul import product
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((m, k), dtype=np.float32), rng.standard_normal((k, n), dtype=np.float32)
     out = np.full((m + 2, n), 7, np.float32)
@@ -150,8 +150,8 @@ def test_products_of_programs(f):
 
 @pytest.mark.falls_back
 def test_a_part_that_cannot_be_compiled_leaves_the_function_as_it_is(monkeypatch):
-    from rushlight.compile import joint
-    monkeypatch.setattr(joint.Joints, "join", broken(joint.Joints.join))
+    from rushlight.compile.lower import join_statements
+    monkeypatch.setattr(join_statements.Joints, "join", broken(join_statements.Joints.join))
     f, model = step_of("SGD")
     x, y = torch.rand(7, 5), torch.tensor([0, 1, 2, 0, 1, 2, 0])
     with pytest.warns(UserWarning, match="runs as it is"):

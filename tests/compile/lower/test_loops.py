@@ -12,10 +12,10 @@ pytest.importorskip("numba")
 
 import rushlight as torch
 from rushlight.compile import compile, programs, source
-from rushlight.compile.expressions import NotFused, Scalar, expression
-from rushlight.compile.loops import COSTS, MOST_COSTLY
-from rushlight.compile.parallel import in_parts
-from rushlight.ops.table import TABLE
+from rushlight.fast.rule_text import NotFused, Scalar, expression
+from rushlight.compile.lower.loop_text import COSTS, MOST_COSTLY
+from rushlight.loops.parallel import in_parts
+from rushlight.core.table import TABLE
 
 EDGES = [0., -0., 1., -1., .5, -.5, 2., -2., 3., 1e-3, 20., -20., 30., 87., -87., 1e6, -1e6, np.inf, -np.inf, np.nan]
 POSITIVE = ("log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "acosh")
@@ -214,7 +214,7 @@ def test_loops_in_parts():
 
 
 def test_an_error_in_a_part_comes_back(monkeypatch):
-    monkeypatch.setattr("rushlight.threads.chosen", 2)
+    monkeypatch.setattr("rushlight.base.threads.chosen", 2)
 
     def fails(a):
         if a[0] > 0:

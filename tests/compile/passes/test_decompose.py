@@ -2,7 +2,7 @@
 import pytest
 
 import rushlight as torch
-from rushlight.compile.program import RUN_EAGERLY
+from rushlight.compile.run.program import RUN_EAGERLY
 from rushlight.nn import functional as F
 from tests.support.passes import agree, compiled, numbers, ops
 

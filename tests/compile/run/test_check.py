@@ -8,13 +8,14 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.compile import check, compile, programs
-from rushlight.compile.noise import Noise
+from rushlight.compile.run import verify
+from rushlight.compile import compile, programs
+from rushlight.compile.run.tolerance import Noise
 from rushlight.compile.passes.decompose import PARTS
-from rushlight.compile.proofs import Proof
-from rushlight.compile.replay import Replay
+from rushlight.compile.run.verified_cache import Proof
+from rushlight.compile.capture.replay import Replay
 from rushlight.nn import functional as F
-from rushlight.ops import reduce
+from rushlight.ops.reduce import reduce
 
 STEPS = 50
 
@@ -121,9 +122,9 @@ def compiled(f, *args):
 def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
     """Also where the wrong numbers hardly change the result."""
     pytest.importorskip("numba")
-    from rushlight.compile import expressions
-    monkeypatch.setitem(expressions.SPECIAL, name, wrong)
-    expressions.symbolic.cache_clear()
+    from rushlight.fast import rule_text
+    monkeypatch.setitem(rule_text.SPECIAL, name, wrong)
+    rule_text.symbolic.cache_clear()
     with pytest.warns(UserWarning, match="other numbers as a program than as it is"):
         g = compiled(lambda x: x.exp() * 5e-5 + x, torch.linspace(-1, 1, 5000))
     assert not programs(g)
@@ -141,16 +142,16 @@ def test_a_pass_that_gives_other_numbers(monkeypatch):
 def test_noise_is_no_error_and_an_error_is_no_noise():
     b = np.array([1e-9, 1.0], np.float32)
     noise = [np.array([3e-9, 0], np.float32)] * 3
-    assert not check.difference(b + np.array([2e-8, 0], np.float32), b, lambda: iter(noise))
-    assert check.difference(b + np.array([2e-5, 0], np.float32), b, lambda: iter(noise))
-    assert check.difference(b[:1] * 2, b[:1], lambda: iter([b[:1] * 1e-7] * 3))
-    assert "instead of" in check.difference(b.astype(np.float64), b, lambda: iter(()))
+    assert not verify.difference(b + np.array([2e-8, 0], np.float32), b, lambda: iter(noise))
+    assert verify.difference(b + np.array([2e-5, 0], np.float32), b, lambda: iter(noise))
+    assert verify.difference(b[:1] * 2, b[:1], lambda: iter([b[:1] * 1e-7] * 3))
+    assert "instead of" in verify.difference(b.astype(np.float64), b, lambda: iter(()))
     whole = np.arange(3)
-    assert check.difference(whole + 1, whole, lambda: iter([whole > 3] * 3))
-    assert not check.difference(whole, whole, lambda: iter(()))
+    assert verify.difference(whole + 1, whole, lambda: iter([whole > 3] * 3))
+    assert not verify.difference(whole, whole, lambda: iter(()))
     nans = np.array([np.nan, np.inf], np.float32)
-    assert not check.difference(nans.copy(), nans, lambda: iter([nans * 0]))
-    assert check.difference(nans[::-1].copy(), nans, lambda: iter([nans * 0]))
+    assert not verify.difference(nans.copy(), nans, lambda: iter([nans * 0]))
+    assert verify.difference(nans[::-1].copy(), nans, lambda: iter([nans * 0]))
 
 
 def test_memory_that_an_op_hands_on_is_not_given_away():
@@ -168,13 +169,13 @@ def test_memory_that_an_op_hands_on_is_not_given_away():
 
 def test_a_kernel_that_hands_on_memory_unexpectedly_is_noticed():
     a, out = np.zeros(3), np.zeros(2)
-    x, y = check.Value(a), check.Value(out)
-    call = check.Call("cat", ([x],), (y,))
-    graph = check.Graph([call])
-    checker = check.Checker(graph, [call], [[y]], {}, [], check.Replay(graph))
+    x, y = verify.Value(a), verify.Value(out)
+    call = verify.Call("cat", ([x],), (y,))
+    graph = verify.Graph([call])
+    checker = verify.Checker(graph, [call], [[y]], {}, [], verify.Replay(graph))
     checker.places[x] = a
     checker.apart(call, {y: np.ones(2)})
-    with pytest.raises(check.Mismatch, match="gives its argument's memory"):
+    with pytest.raises(verify.Mismatch, match="gives its argument's memory"):
         checker.apart(call, {y: a[:2]})
 
 
@@ -225,16 +226,16 @@ def test_noise_that_cancels_in_the_first_tries_is_asked_for_again():
     right, tries = np.full(3, 0.25), []
 
     def changes(*found):
-        for change in (found * check.MOST_TRIES)[:check.MOST_TRIES]:
+        for change in (found * verify.MOST_TRIES)[:verify.MOST_TRIES]:
             tries.append(change)
             yield np.full(3, change)
-    assert check.difference(right + 1e-16, right, lambda: changes(1)) == ""
+    assert verify.difference(right + 1e-16, right, lambda: changes(1)) == ""
     assert not tries                              # near enough without noise
-    assert check.difference(right + 1e-8, right, lambda: changes(1e-7)) == ""
-    assert len(tries) == check.TRIES
-    assert check.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-8)) == ""
-    assert "of 3 elements" in check.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-9))
-    assert "of 3 elements" in check.difference(right + 1e-4, right, lambda: changes(0, 1e-8))
+    assert verify.difference(right + 1e-8, right, lambda: changes(1e-7)) == ""
+    assert len(tries) == verify.TRIES
+    assert verify.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-8)) == ""
+    assert "of 3 elements" in verify.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-9))
+    assert "of 3 elements" in verify.difference(right + 1e-4, right, lambda: changes(0, 1e-8))
 
 
 def test_a_single_number_of_single_precision_that_becomes_double():
@@ -304,7 +305,7 @@ def test_roundings_to_half_precision_that_come_out_otherwise_are_no_error(name, 
 def test_one_hundredth_more_in_half_precision_is_noticed(monkeypatch, op, dtype):
     """bfloat16 has 2 to 3 decimal digits: it is one to three units."""
     monkeypatch.setattr(Proof, "there", lambda self: False)
-    call = check.Checker.__call__
+    call = verify.Checker.__call__
 
     def more(self, i, *arrays):
         if getattr(self.items[i], "op", "") == op or [s.op for s in getattr(self.items[i], "steps", ())] == [op]:
@@ -312,7 +313,7 @@ def test_one_hundredth_more_in_half_precision_is_noticed(monkeypatch, op, dtype)
                 if a.dtype.name == dtype:
                     a[...] = (a.astype(np.float32) * np.float32(1.01)).astype(a.dtype)
         return call(self, i, *arrays)
-    monkeypatch.setattr(check.Checker, "__call__", more)
+    monkeypatch.setattr(verify.Checker, "__call__", more)
     torch.manual_seed(0)
     step = half_steps(nn.Sequential(nn.Linear(48, 32), nn.ReLU(), nn.Linear(32, 48)), lambda y, t: ((y - t) ** 2).mean())
     x = torch.randn(32, 48)

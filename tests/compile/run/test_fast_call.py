@@ -10,7 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.entry import MISSED
+from rushlight.compile.run.fast_call import MISSED
 
 pytest.importorskip("numba")
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile import compile, programs, proofs
-from rushlight.compile.program import Program
-from rushlight.compile.replay import Replay
-from rushlight.compile.trace import Tracer, traced, without_memory
+from rushlight.compile import compile, programs
+from rushlight.compile.run import verified_cache
+from rushlight.compile.run.program import Program
+from rushlight.compile.capture.replay import Replay
+from rushlight.compile.capture.trace import Tracer, traced, without_memory
 
 SIZE = 50_000
 
@@ -139,20 +140,20 @@ def test_a_program_is_compared_once(comparisons):
 def test_what_else_it_depends_on(comparisons, monkeypatch):
     x = torch.ones(5)
     made(lambda x: x.exp() * 3, x)
-    monkeypatch.setattr(proofs, "surroundings", lambda: [b"another version of NumPy"])
+    monkeypatch.setattr(verified_cache, "surroundings", lambda: [b"another version of NumPy"])
     made(lambda x: x.exp() * 3, x)
     assert len(comparisons) == 2
 
 
 def test_without_a_folder_all_are_compared(comparisons, monkeypatch):
-    monkeypatch.setattr(proofs, "folder", lambda: None)
+    monkeypatch.setattr(verified_cache, "folder", lambda: None)
     for _ in range(2):
         made(lambda x: x.exp() * 4, torch.ones(5))
     assert len(comparisons) == 2
 
 
 def test_old_notes_make_room(comparisons, monkeypatch, tmp_path):
-    monkeypatch.setattr(proofs, "MAX_FILES", 4)
+    monkeypatch.setattr(verified_cache, "MAX_FILES", 4)
     for n in range(1, 12):
         made(lambda x: x.exp() * 5, torch.ones(n))
     assert 2 <= len(list((tmp_path / "proofs").iterdir())) <= 5
@@ -176,7 +177,7 @@ def test_one_difference_may_be_an_ops_change_of_mind_two_are_none(comparisons, m
 
 
 def test_memory_that_is_given_back():
-    from rushlight.ops.kernels.memory import LEAST, give_back, memory
+    from rushlight.base.buffer_pool import LEAST, give_back, memory
     held = memory.take((LEAST,), np.dtype(np.float32))
     memory.take((LEAST, 2), np.dtype(np.float32))
     give_back()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight.fast.conv import one_by_one, whole_batch_im2col
-from rushlight.ops.kernels import matmul
-from rushlight.ops.kernels.conv import plan, with_bias
+from rushlight.kernels import matmul
+from rushlight.kernels.conv import plan, with_bias
 
 
 def problem(seed, images, channels, filters, size, kernel, stride, padding, dilation):

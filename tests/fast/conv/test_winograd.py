@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 
 from rushlight.fast.conv import conv, winograd
 from rushlight.fast.conv.tiling import Inexact
-from rushlight.ops.kernels.conv import plan
+from rushlight.kernels.conv import plan
 
 
 def problem(seed, images, channels, filters, size, padding):

@@ -191,7 +191,7 @@ PLACES = {
 @pytest.mark.origin("torch tests")
 @pytest.mark.parametrize("write", PLACES.values(), ids=PLACES)
 def test_writes_at_places_copy_nothing_else(write, monkeypatch):
-    from rushlight.autograd import views
+    from rushlight.core import views
 
     monkeypatch.setattr(views.np, "copyto", None)  # what writes all of a tensor
     x, i, v = rushlight.ones(6), rushlight.tensor([1, 4]), rushlight.tensor([3.0, 5.0])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import optional
+from rushlight.base import dependencies
 from rushlight.autograd import grad, gradcheck, gradgradcheck
 from rushlight.fast import policy
 from tests.support.programs import Programs, outcome
@@ -392,7 +392,7 @@ def test_a_pseudo_inverse_is_what_penrose_says():
 
 
 def test_a_chain_is_multiplied_in_the_cheapest_order():
-    from rushlight.ops.matrix_products import splits
+    from rushlight.ops.linalg.products_api import splits
     best = splits([30, 35, 15, 5, 10, 20, 25])                        # the example of Cormen et al., 15.2
     assert (best[0, 5], best[0, 2], best[3, 5]) == (2, 0, 4)
 
@@ -422,7 +422,7 @@ def test_distances_of_near_points_are_exact():
 @pytest.mark.parametrize(("x", "y"), [((200, 128), (60, 128)), ((3, 1, 40, 100), (2, 50, 100)), ((4, 10, 70), (40, 70))])
 def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
     """Of points far from 0, of points beside each other, and of those that are the same."""
-    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and optional.has_numba() else np.inf)
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf)
     a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
     b[..., :20, :] = a.reshape(-1, x[-1])[:20]
     b[..., 10:20, :] *= 1 + 1e-5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.ops.kernels.elementwise import where
+from rushlight.kernels.elementwise import where
 
 
 @pytest.mark.origin("edge cases")

@@ -7,8 +7,8 @@ import pytest
 
 import rushlight
 from rushlight.autograd import grad
-from rushlight.ops import attention as ops
-from rushlight.ops.kernels import attention as kernels
+from rushlight.ops.nn import attention as ops
+from rushlight.kernels import attention as kernels
 
 SHAPES = {
     "one head": ((5, 4), (7, 4), (7, 4)),

@@ -7,8 +7,8 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.ops.kernels import attention
-from rushlight.ops.kernels.shape import rejoined
+from rushlight.kernels import attention
+from rushlight.kernels.shape import rejoined
 
 
 def attended(lib, x, order, heads=2, causal=True):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight.autograd import grad
-from rushlight.ops.kernels import along, reduce
-from rushlight.ops.kernels.histograms import bins_of
+from rushlight.fast import reductions
+from rushlight.kernels import reduce
+from rushlight.kernels.histograms import bins_of
 
 few = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), min_size=1, max_size=12)
 NAN = float("nan")
@@ -131,7 +132,7 @@ def test_extremes_so_far_by_a_loop_are_numpys(shape, dim, dtype, name):
     x.flat[[4, 6]] = np.nan
     ufunc = getattr(np, name)
     wanted = reduce.furthest(ufunc, x, dim)       # nothing has paid for the loop yet
-    along.extremes_loop(ufunc, dim == len(shape) - 1, x.dtype).build()
+    reductions.extremes_loop(ufunc, dim == len(shape) - 1, x.dtype).build()
     for made, want in zip(reduce.furthest(ufunc, x, dim), wanted):
         assert made.dtype == want.dtype
         np.testing.assert_array_equal(made, want)

@@ -9,9 +9,9 @@ import rushlight
 
 @pytest.mark.origin("model zoos")
 def test_functions_by_their_aten_names():
-    from rushlight.ops import aten
+    from rushlight.ops.tensor import aten
 
-    add = rushlight.ops.aten.add
+    add = rushlight.ops.tensor.aten.add
     assert add is aten.add
     assert (
         add(rushlight.ones(2), 1).tolist()

@@ -15,9 +15,9 @@ import numpy as np
 
 import rushlight
 import rushlight.nn.functional
-from rushlight.ops import later
-from rushlight.ops.build import FUNCTIONS
-from rushlight.ops.table import TABLE, in_namespace
+from rushlight.core import lazy
+from rushlight.core.build import FUNCTIONS
+from rushlight.core.table import TABLE, in_namespace
 from tests.table.samples.by_hand import (
     ALSO_DERIVED,
     HAND,
@@ -33,7 +33,7 @@ from tests.table.samples.by_hand import (
     x,
 )
 
-later.complete()
+lazy.complete()
 # -- elementwise -----------------------------------------------------------------------------------------------------
 
 # Where a function is defined and smooth, if not everywhere: for all its inputs, or for each.

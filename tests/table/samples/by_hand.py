@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
-from rushlight.ops.kernels.index import HERE
+from rushlight.kernels.index import HERE
 
 SHAPE = (2, 3)
 

@@ -18,7 +18,7 @@ import pytest
 
 import rushlight
 from rushlight.utils import data
-from rushlight.utils.data import channel, team
+from rushlight.utils.data import pipe, worker_pool
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 SOON = 60                                         # seconds
@@ -55,7 +55,7 @@ def children():
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """Who would wait in vain for a worker waits for longer than `SOON`, however slow the machine."""
-    monkeypatch.setattr(team, "SHUTDOWN_SECONDS", 2.0 * SOON)
+    monkeypatch.setattr(worker_pool, "SHUTDOWN_SECONDS", 2.0 * SOON)
 
 
 def wait_for(condition):
@@ -113,10 +113,10 @@ def test_large_batches_own_their_memory(no_one_stays):
 
 def test_messages_without_file_descriptors(monkeypatch):
     """As on Windows."""
-    monkeypatch.setattr(channel, "USES_FILE_DESCRIPTORS", False)
+    monkeypatch.setattr(pipe, "USES_FILE_DESCRIPTORS", False)
     read, write = multiprocessing.Pipe(duplex=False)
-    channel.send(write, channel.packed((1, np.arange(100), np.empty(0))))
-    number, some, none = channel.receive(read)
+    pipe.send(write, pipe.packed((1, np.arange(100), np.empty(0))))
+    number, some, none = pipe.receive(read)
     assert (number, some.sum(), none.shape) == (1, 4950, (0,))
     some[:] = 0
 
@@ -127,7 +127,7 @@ def test_a_message_cut_off():
     os.write(write.fileno(), b"x" * 10)
     write.close()
     with pytest.raises((EOFError, OSError)):
-        channel.receive(read)
+        pipe.receive(read)
 
 
 def test_spawned_workers(no_one_stays):
@@ -293,7 +293,7 @@ def test_leaving_early_leaves_no_process(how):
 
 @linux
 def test_a_busy_worker_is_stopped(monkeypatch):
-    monkeypatch.setattr(team, "SHUTDOWN_SECONDS", 0.2)
+    monkeypatch.setattr(worker_pool, "SHUTDOWN_SECONDS", 0.2)
     before, start = children(), time.monotonic()
     iterator = iter(data.DataLoader(Items(9, lambda i: i and time.sleep(10 * SOON)), num_workers=2))
     next(iterator)

@@ -1,0 +1,32 @@
+"""torch._tensor_str, as far as libraries look into it: the elements of a tensor as text, and the options they hold to."""
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.core.printing import elements_of, get_printoptions
+from rushlight.core.tensor import Tensor
+
+
+class Options:
+    """The options that hold at the moment, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        options = get_printoptions()
+        if name not in options:
+            raise AttributeError(name)
+        return options[name]
+
+
+PRINT_OPTS = Options()
+
+
+def _tensor_str(self: Tensor, indent: int) -> str:
+    """The elements in their brackets, lines after the first indented by `indent`.
+
+    >>> rushlight._tensor_str._tensor_str(rushlight.eye(2), 1)
+    '[[1., 0.],\\n  [0., 1.]]'
+    """
+    return elements_of(self.array, self.dtype, indent)
+
+
+__all__ = ["PRINT_OPTS"]

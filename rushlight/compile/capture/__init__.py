@@ -1,0 +1,1 @@
+"""Recording a run: traces, syntax trees, graph breaks."""

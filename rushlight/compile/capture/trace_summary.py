@@ -1,0 +1,328 @@
+"""The summary of a traced run: can be compared with that of the next run, and turned into a program."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.core.engine import reachable, steps
+from rushlight.core.mode import within
+from rushlight.core.node import Node
+from rushlight.compile.guards.guard_predicates import MASK, PLAIN, Fact
+from rushlight.compile.graph import Graph, Line, Store, Value, values_in
+from rushlight.compile.guards.guard_set import Snapshot
+from rushlight.compile.lower.memory_plan import overlap
+from rushlight.compile.guards.dynamic_numbers import (
+    Item,
+    changed_settings,
+    explained,
+    is_number,
+    made_inputs,
+    occurrences,
+)
+from rushlight.compile.passes.simplify import key
+from rushlight.compile.capture.input_sources import find, keyed
+from rushlight.compile.capture.trace import Entry, Tracer
+from rushlight.compile.guards.pytree_signature import planned
+from rushlight.base.errors import place
+from rushlight.core.tensor import Tensor, from_array
+
+
+class Expected(NamedTuple):
+    """Arrays of an eager run, to compare a program with.
+
+    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from
+    gradients of ones; `leaves`: the leaves of `grads`.
+    """
+
+    results: list[np.ndarray]
+    grads: list[np.ndarray]
+    wrt: list[np.ndarray]
+    leaves: list[np.ndarray]
+
+
+@contextmanager
+def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
+    """Inside, the node of each non-leaf argument is an `Entry`, which hides the graph that computed the argument.
+
+    Yields a function that cuts the entries off that graph.
+    """
+    begun: list[tuple[Tensor, Entry, Node, bool]] = []
+    for t in flat:
+        if t.node is not None and not t.node.leaf and type(t.node) is not Entry:
+            begun.append((t, Entry(t.node), t.node, t.writes is None))
+            t.node = begun[-1][1]
+
+    def cut() -> None:
+        for _, entry, *_ in begun:
+            entry.edges = ()
+    try:
+        yield cut
+    finally:
+        for t, entry, origin, unwritten in begun:
+            entry.edges = (origin,)
+            t.node = origin if t.node is entry else t.node
+            if unwritten and t.writes is not None:  # the first write was in the run: its log belongs to the node, too
+                origin.writes = t.writes
+
+
+class Outline:
+    """The summary of a traced run: the graph, the plan of the result, and the state that guards compare."""
+
+    def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
+        """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no program can do the run."""
+        left = before.replaced(after, tracer.external)
+        before.placed = {(id(c), key) for c, key, _ in left}
+        self.before, self.moved = before, before.difference(after) or before.state_difference(after)
+        self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}  # arguments also reached otherwise
+        self.values: list[Value] = []
+        self.live: list[int] = []  # the numbers of the results from which the caller may run backward
+        self.shown: set[int] = set()  # ids of the arrays that own the memory of results
+        waiting: list[Tensor] = []  # the results in `live`
+        places: dict[int, tuple[int, bool]] = {}  # id of a result -> its number: it may be returned twice
+
+        def numbered(t: Tensor) -> tuple[int, bool]:
+            if id(t) not in places:
+                places[id(t)] = self.number(t, tracer, waiting)
+            return places[id(t)]
+        new = [(t._grad.array, t.array) for _, t, old in grads if t._grad is not old and t._grad is not None]
+        if any([id(g) in tracer.known for g, _ in new]):
+            raise TypeError("assigns a gradient that was there before")
+        self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
+        self.plan = planned(result, flat, before.tensors, numbered, before.seen)
+        if left:
+            self.plan = "placed", (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left])
+        changed = [(source, None if t._grad is None else tracer.value(t._grad))
+                   for source, t, old in grads if t._grad is not old]
+        edges, wrt, given = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
+        overlaps(tracer, flat, before)
+        self.check_shown([t for _, t, _ in grads], waiting, tracer)
+        if tracer.problem is not None:
+            raise TypeError(tracer.problem)
+        before.facts += [Fact(MASK, t, numbers) for t, numbers in tracer.deciding.values()]
+        self.graph: Graph = tracer.graph(self.values, changed)
+        self.graph.edges, self.graph.wrt, self.graph.given = edges, wrt, given
+        self.form = form(self.graph, self.plan)
+        self.numbers = occurrences(self.graph)
+        self.bytes = [v.array.tobytes() for v in self.numbers]
+        self.free: frozenset[Item] = frozenset()  # settings of optimizers that may change, but keep their sign
+        self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
+        self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
+
+    def check_shown(self, everyone: list[Tensor], live: list[Tensor], tracer: Tracer) -> None:
+        """TypeError if a result with a node shares memory with another result, or with a tensor that has a node.
+
+        A write to one must change the nodes of both, and a program's results are not registered as views. Also TypeError if
+        two results share the memory of a constant: a program would return two copies.
+        """
+        roots: dict[int, np.ndarray] = {}
+        for a in self.expected.results:
+            root = tracer.owner.get(id(a), a)
+            if roots.setdefault(id(root), a) is not a and (v := tracer.cells.get(id(root))) is not None \
+                    and v.kind == "constant":
+                raise TypeError("returns tensors that share memory")
+        arrays = {id(a): a for a in (*self.expected.results, *[t.array for t in everyone if t.node is not None])}
+        for a in [t.array for t in live] if len(arrays) > 1 else ():
+            for b in arrays.values():
+                if a is not b and np.may_share_memory(a, b) and shared(a, b):
+                    raise TypeError("returns tensors that share memory")
+
+    def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
+        """(the number of a result, whether a backward inside the run has freed its graph)."""
+        v = tracer.value(t)
+        root = tracer.owner.get(id(t.array), t.array)
+        if id(root) in tracer.written and (id(root) in tracer.known or id(root) in self.shown):
+            tracer.stop("returns a view of memory that it writes to")
+        self.shown.add(id(root))
+        self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
+        self.expected.results.append(t.array)
+        spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
+        if t.node is not None and not spent:
+            waiting.append(t)
+            self.live.append(len(self.values) - 1)
+        return len(self.values) - 1, spent
+
+    def let_go(self) -> None:
+        """Free the arrays of the run; what is left can still be compared."""
+        self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
+
+    def unsteady(self, last: Outline) -> str | None:
+        """Why this run and the last one are not the same program; None if they are the same."""
+        if self.moved:
+            return f"changes Python state: {self.moved}"
+        if self.form != last.form:
+            return f"does something else in each run: {self.first_difference(last)}"
+        changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
+        if not last.before.difference(self.before, changed):
+            self.free = changed  # also settings that no number depends on: Rprop reads lr in its first step only
+        if self.bytes == last.bytes:
+            return None
+        found = explained(last.bytes, self.numbers, last.before, self.before)
+        if found is None or last.before.difference(self.before, changed):
+            return "computes with other numbers in each run"
+        made_inputs(self.graph, found)
+        return None
+
+    def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
+        """(index, tensor) of the arguments that must be these very tensors in each call.
+
+        The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op
+        used. If the last run had another tensor as argument and did the same, the ops used the argument.
+        """
+        same = not self.before.difference(last.before, self.free)
+        return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
+
+    def first_difference(self, last: Outline) -> str:
+        """The first step that differs between two runs, with the user's line."""
+        for old, new, (op, line) in zip(last.form, self.form, self.lines):
+            if old != new:
+                return f"{op} at {place(*line)}" if line else op
+        return f"{len(last.lines)} and {len(self.lines)} steps"
+
+
+class Numbers:
+    """Numbers values in order of appearance, so that the graphs of two runs can be compared.
+
+    Constants are represented by their elements. (A class, because a recursive closure is a reference cycle, which would keep
+    all values until the garbage collector runs.)
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[Value, Any] = {}
+
+    def of(self, v: Value) -> Any:
+        if v not in self.known:
+            what: Any = len(self.known)
+            if is_number(v):
+                return "number", v.dtype.str  # compared separately (numbers.py): it may change
+            if v.kind == "constant":
+                what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
+            elif v.kind == "input":
+                what = keyed(v.source)
+            self.known[v] = what
+        return self.known[v]
+
+    def plain(self, a: Any) -> Any:
+        """An argument of a step, with each value replaced by its number."""
+        if isinstance(a, Value):
+            return self.of(a)
+        return (type(a).__name__, *map(self.plain, a)) if type(a) in (tuple, list) else key(a)
+
+
+def form(graph: Graph, plan: Any) -> list[Any]:
+    """The graph as plain data that can be compared."""
+    numbers = Numbers()
+    rows: list[Any] = [(s.op, numbers.plain(s.args), tuple([(numbers.of(v), v.shape, v.dtype.str) for v in s.outs]))
+                       for s in graph.steps]
+    rows.append(("returns", plan_key(plan), tuple(map(numbers.of, graph.results))))
+    rows += [("grad", keyed(t), None if v is None else numbers.of(v)) for t, v in graph.grads]
+    rows += [("wrt", keyed(t), None if v is None else numbers.of(v)) for t, v in zip(graph.edges, graph.wrt)]
+    return rows
+
+
+def plan_key(plan: Any) -> Any:
+    """The plan of a result as plain data that can be compared."""
+    kind, what = plan
+    if kind == "value":
+        return kind, key(what) if isinstance(what, PLAIN) else id(what)
+    if kind == "placed":
+        return kind, plan_key(what[0]), tuple([(id(c), key, p) for c, key, p in what[1]])
+    if kind in ("list", "dict", "object"):
+        return kind, repr(what[0]), tuple(map(plan_key, what[1]))
+    return plan
+
+
+def shared(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have an element in common; True if that is too hard to compute."""
+    try:
+        return np.shares_memory(a, b, max_work=10_000)
+    except Exception:  # TooHardError, whose module differs between NumPy's versions
+        return True
+
+
+def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
+    """TypeError if an argument shares memory with a tensor that the function reaches, or if shared memory is written."""
+    own = {id(t.array) for t in snapshot.tensors.values()}
+    own |= {id(t._grad.array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
+    if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
+        raise TypeError("is given memory that it also reaches by itself")
+    targets = {id(s.target.array): s.target.array for s in tracer.steps if isinstance(s, Store)}
+    others = {id(v.array): v.array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
+    if overlap([*targets.values()], [a for i, a in others.items() if i not in targets]):
+        raise TypeError("writes into memory that two tensors share")
+
+
+def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
+    """The source of each tensor that exists before the run. An argument that the function also reaches is an argument."""
+    found: dict[int, tuple[str, Any]] = {}
+    for i, t in enumerate(flat):
+        found.setdefault(id(t), ("argument", i))
+    for t in snapshot.tensors.values():
+        found.setdefault(id(t), ("state", t))
+    return list(found.values())
+
+
+def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
+    """Trace the backward that the caller may run after the call, from the results `live`.
+
+    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
+    from). Appends the gradients' arrays to `gives`.
+    """
+    known = {t.node: source for source, t, _ in everyone if t.node is not None}
+    below = reachable([t.node for t in live])  # type: ignore[misc]
+    hooked = [n for n in below if n.hooks is not None]
+    if any(not (n.leaf and n in known) for n in hooked):  # hooks on leaves run in the caller's backward
+        raise TypeError("has hooks on tensors that require grad")
+    nodes = {n: known[n] for n in below if n in known}
+    if any(not n.leaf and type(n) is not Entry for n in nodes):
+        raise TypeError("is given tensors that were computed from others that require grad")
+    if any(n.leaf and n not in known for n in below):
+        raise TypeError("makes tensors that require grad")
+    seeds: dict[Any, Tensor] = {}
+    for i, t in enumerate(live):
+        g = from_array(np.ones_like(t.array))
+        tracer.seed(g.array, i)
+        seeds[t.node] = g
+    tracer.late = True
+    found: dict[Node, Tensor] = {}
+    with within(grad=False, watch=tracer), unhooked(hooked):
+        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+            if node in nodes:
+                found[node] = g
+    gives += [found[n].array for n in nodes if n in found]
+    below_each = [set(reachable([t.node])) for t in live]  # type: ignore[list-item]
+    given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]
+    return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes], given
+
+
+@contextmanager
+def unhooked(nodes: list[Node]) -> Iterator[None]:
+    """Inside, these nodes have no hooks: they are of their class without hooks (`with_hooks` in core/node.py)."""
+    kinds = [type(n) for n in nodes]
+    for n, kind in zip(nodes, kinds):
+        n.__class__ = kind.__base__  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for n, kind in zip(nodes, kinds):
+            n.__class__ = kind
+
+
+def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
+    """id -> (array, source) of the arrays that exist before the run: of arguments, reachable tensors, gradients."""
+    known: dict[int, Any] = {}
+    for t in (*flat, *snapshot.tensors.values()):
+        if (own := t.array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
+            t.array = t.array.view(dtypes.of(own).numpy)  # an unpickled array has an equal dtype that is another object
+    for i, t in enumerate(flat):
+        known.setdefault(id(t.array), (t.array, ("argument", i)))
+    for t in snapshot.tensors.values():
+        known.setdefault(id(t.array), (t.array, ("state", t)))
+    for source in everyone(flat, snapshot):
+        t = find(source, flat)
+        if t._grad is not None:
+            known.setdefault(id(t._grad.array), (t._grad.array, ("grad", source[1])))
+    return known

@@ -1,0 +1,1 @@
+"""Programs as folders that need NumPy alone."""

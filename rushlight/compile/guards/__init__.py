@@ -1,0 +1,1 @@
+"""What a program relies on, and the test of it."""

@@ -1,0 +1,203 @@
+"""What was made before is not made again: where a sequence has grown, all that comes row by row grows with it.
+
+    x = cat((a, b)):   f(x) = cat((f(a), f(b))),   where f makes its rows one by one and f(a) is there already
+
+A language model that is asked for one token after the other gets the whole text each time. Of all that it makes, what the
+last call made are the first rows; the last row alone is new, and its query looks at the keys and values that are there: the
+cache that is otherwise written by hand. A GPT of four layers that writes 100 tokens, the last 36 of them in a window that
+moves, takes 0.7 of the time (benchmarks/workloads.md, W5b).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_random,
+    lineage,
+    parents_of,
+    replaced,
+    values_in,
+)
+from rushlight.compile.passes.decompose import Builder
+from rushlight.compile.passes.row_dependence import ALL, Box, key_of, part_of, places
+from rushlight.compile.passes.simplify import folded, key, signature
+from rushlight.ops.nn.attention import attention
+from rushlight.ops.linalg.matmul import linear, mm
+from rushlight.ops.shape.views import cat, getitem, reshape, view_as_shape
+from rushlight.core.table import entries
+
+PRODUCTS = entries(linear, mm, attention)         # work that it pays to join rows for
+LARGEST = 1 << 16                                 # numbers of a constant that is compared with others
+
+
+def extend(graph: Graph) -> None:
+    """Where nothing is to be learned: backward reads rows all at once."""
+    learns = any(v is not None for v in (*graph.wrt, *[v for _, v in graph.grads]))
+    if learns or not any(step.runs(cat) for step in graph.steps):
+        return
+    pass_ = Extension(graph)
+    steps = [new for step in graph.steps for new in pass_.step(step)]
+    if pass_.pays:
+        graph.steps = steps
+
+
+def content(array: np.ndarray) -> tuple:
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def mark(call: Call) -> Any:
+    """What makes two calls equal; of reads, that it is the same part."""
+    found = places(call)
+    return signature(call) if found is None else ("part", call.args[0], *found)
+
+
+class Grown(NamedTuple):
+    """A value that is its first rows, which were there before, and those that are new, along `dim`."""
+    dim: int
+    head: Value
+    tail: Value
+
+
+class Extension:
+    """`same`: for a value the one before it that it equals; `known`: what the calls so far have made; `read`: of which value
+    another is a part, and which; `constants`: by their elements; `shown`: what the world sees and may write to, and what
+    that is a look at: it stays a look."""
+
+    def __init__(self, graph: Graph):
+        self.grown: dict[Value, Grown] = {}
+        self.same: dict[Value, Value] = {}
+        self.known: dict[Any, tuple[Value, ...]] = {}
+        self.read: dict[Value, tuple[Value, list]] = {}
+        self.constants: dict[tuple, Value] = {}
+        self.shapes: set[tuple] = set()           # of constants
+        self.parents = parents_of(graph)
+        self.written = {s.target for s in graph.steps if isinstance(s, Store)}
+        self.shown = {v for result in graph.outputs() for v in lineage(result, self.parents)}
+        self.pays = False
+
+    def step(self, step: Call | Store) -> Iterable[Call | Store]:
+        """The step, or what takes its place."""
+        if isinstance(step, Store) or not step.outs or is_random(step) or not self.steady(step):
+            return [step]
+        self.same.update({v: self.constant(v.array) for v in values_in(step.args) if v.kind == "constant"})
+        call = Call(step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares)
+        if (found := places(call)) is not None and self.reads_all(call, found):
+            return [call]
+        made = self.known.setdefault(mark(call), call.outs)
+        if made is not call.outs:
+            self.same.update({v: self.same.get(w, w) for v, w in zip(call.outs, made)})
+            return [call]
+        if (constant := folded(call)) is not None:
+            self.same[call.outs[0]] = self.constant(constant.array)
+            return [call]
+        if call.runs(cat) and len(call.args[0]) == 1:
+            [self.same[call.outs[0]]] = call.args[0]
+        elif call.runs(cat):
+            self.join(call)
+        made = None if call.outs[0] in self.shown and call.outs[0] in self.parents else self.extended(call)
+        if made is None and call.runs(view_as_shape) and any(v in self.grown for v in lineage(call.outs[0], self.parents)):
+            call.op = reshape.op.name               # what is joined may lie in another order
+        return made or [call]
+
+    def steady(self, step: Call) -> bool:
+        """Whether nobody writes to what it reads: equal calls give equal results."""
+        return not any(self.written & {*lineage(v, self.parents)} for v in values_in(step.args))
+
+    def constant(self, array: np.ndarray) -> Value:
+        """The constant with these elements; it has grown where one of at least half its length is how it begins."""
+        if array.size > LARGEST:
+            return Value(array, "constant")
+        made = self.constants.setdefault(content(array), Value(array, "constant"))
+        self.shapes.add(array.shape)
+        for dim, size in enumerate(array.shape):           # anew each time: a longer one may have come
+            for n in range(size - 1, (size - 1) // 2, -1):
+                if (*array.shape[:dim], n, *array.shape[dim + 1:]) in self.shapes:
+                    first, rest = [array[(*[ALL] * dim, k)] for k in (slice(n), slice(n, None))]
+                    if (head := self.constants.get(content(first))) is not None:
+                        self.grown[made] = Grown(dim, head, self.constant(rest))
+                        return made
+        return made
+
+    def join(self, call: Call) -> None:
+        """x = cat((a, b, c)) has grown from cat((a, b)) where that is there; of two, from the first."""
+        (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
+        head = first if len(first) == 1 else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
+        if head:
+            self.grown[call.outs[0]] = Grown(dim, head[0], last)
+
+    def reads_all(self, call: Call, found: list) -> bool:
+        """Whether a read gives what is read; one of new rows alone, or of old ones alone, shall read these."""
+        x, out = call.args[0], call.outs[0]
+        if found == [range(n) for n in x.shape]:
+            self.same[out] = x
+            return True
+        while x in self.grown and out not in self.shown:
+            dim, head, tail = self.grown[x]
+            k, n = found[dim], head.shape[dim]
+            first, last = (k, k) if isinstance(k, int) else (k[0], k[-1]) if k else (0, n)
+            if first < n <= last:
+                break
+            by, x = (0, head) if last < n else (n, tail)
+            found = [*found[:dim], k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step),
+                     *found[dim + 1:]]
+        call.op, call.args = getitem.op.name, (x, key_of(found, x.shape))
+        self.read[out] = x, found
+        return False
+
+    def extended(self, call: Call) -> list[Call] | None:
+        """The calls that make a result of its first rows and new ones; None if the first are not there."""
+        x = next((v for v in values_in(call.args) if v in self.grown), None)
+        if x is None:
+            return None
+        grown, out = self.grown[x], call.outs[0]
+        n, size = grown.head.shape[grown.dim], x.shape[grown.dim]
+        for dim in [d for d, length in enumerate(out.shape) if length == size <= 2 * n]:
+            lead = (ALL,) * dim
+            rest = (ALL,) * (len(out.shape) - dim - 1)
+            head = part_of(call, (*lead, slice(0, n), *rest), self.first_rows)
+            made = None if head is None else self.known.get(mark(head))
+            if made is None:
+                continue
+            b = Builder(call)
+            tail = part_of(call, (*lead, slice(n, size), *rest), partial(self.new_rows, b))
+            if tail is not None:
+                return [*b.steps, tail, *self.joined(call, dim, made, tail.outs)]
+        return None
+
+    def first_rows(self, v: Value, box: Box) -> Value:
+        """Of rows that nobody has made, a value that nobody has seen."""
+        [dim] = [d for d, k in enumerate(box) if k != ALL]
+        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].stop:
+            return self.grown[v].head
+        if v.kind == "constant":
+            return self.constant(v.array[box])
+        if v in self.read:
+            x, found = self.read[v]
+            d = [d for d, k in enumerate(found) if isinstance(k, range)][dim]
+            made = self.known.get(("part", x, *found[:d], found[d][box[dim]], *found[d + 1:]))
+            if made is not None:
+                return made[0]
+        return Value(v.array[box])
+
+    def new_rows(self, b: Builder, v: Value, box: Box) -> Value:
+        [dim] = [d for d, k in enumerate(box) if k != ALL]
+        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].start:
+            return self.grown[v].tail
+        if v.kind == "constant":
+            return self.constant(v.array[box])
+        return b.call(getitem, v, (*box, ...), shape=v.array[box].shape)
+
+    def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
+        """The results whole, for those who need them so."""
+        self.pays = self.pays or call.entry in PRODUCTS
+        for out, head, tail in zip(call.outs, heads, tails):
+            self.grown[out] = Grown(dim, head, tail)
+            yield Call(cat.op.name, ((head, tail), dim), (out,), call.line, call.late, ())

@@ -1,0 +1,1 @@
+"""Compiled functions: programs, verification, fast calls."""

@@ -1,0 +1,264 @@
+"""`backward` and `grad`: the functions that run the engine."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from rushlight.kernels.summation import add_to
+from rushlight.core.clock import stamp
+from rushlight.core.engine import after, before, let_go, reachable, steps
+from rushlight.core.mode import current, mode
+from rushlight.core.node import Node, Output
+from rushlight.core import faster
+from rushlight.base.errors import explain, suggesting
+from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
+
+Tensors = Tensor | Sequence[Tensor]
+# Objects whose method `differentiated(seeds)` is called at the start of each backward with create_graph=True.
+DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
+# True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
+chosen: ContextVar[bool] = ContextVar("chosen", default=False)
+
+
+@suggesting
+def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Any = None) -> None:
+    """Add d(sum of tensors * grad_tensors)/d(leaf) to the `.grad` of every leaf.
+
+    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
+    `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
+    itself, for higher derivatives. `inputs`: only these tensors accumulate; non-leaf inputs retain their gradients.
+
+    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and if a
+    tensor that backward needs has been overwritten.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> rushlight.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    leaves = None if inputs is None else listed(inputs)
+    if leaves == ():
+        raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
+    seeds, world = seed(outputs, grad_tensors, create_graph)
+    ends = None if leaves is None else ends_of(leaves, seeds)
+    for t in leaves or ():
+        if isinstance(t, Tensor):
+            t.retain_grad()  # as torch: non-leaf inputs retain their gradients in later backwards, too
+    targets = None if ends is None else set(ends)
+    found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
+    for end, t in zip(ends or (), leaves or ()):
+        holder = t if isinstance(t, Tensor) else end.tensor() if end.leaf else None  # type: ignore[attr-defined]
+        if holder is not None and (g := found.get(end)) is not None and not holder.retains_grad:
+            accumulate(holder, end, g, world)
+
+
+def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
+    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
+    hooks = node.hooks
+    if hooks is not None and hooks.before:
+        g = before(hooks, node, g, world)
+    own = finished(g, t, world, False)
+    with ADDING:
+        known = t._grad
+        if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
+            t._grad = own if known is None else known + own
+        else:  # in place, as for leaves: the user may hold the tensor that is .grad
+            add_to(known.array, own.array)
+            stamp(writes_of(known), None)
+    if hooks is not None:
+        after(hooks, node, g, (), world)
+
+
+@suggesting
+def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]:
+    """d(sum of outputs * grad_outputs)/d(input), for each input; `.grad` is left alone.
+
+    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising RuntimeError.
+    `materialize_grads`: return zeros for such an input. `is_grads_batched`: `grad_outputs` has a leading batch dimension,
+    and so do the results. Other arguments as in `backward`.
+
+    >>> x = rushlight.tensor(3., requires_grad=True)
+    >>> g, = rushlight.autograd.grad(x ** 3, x, create_graph=True)
+    >>> rushlight.autograd.grad(g, x)
+    (tensor(18.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(explain("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                                 "allow_unused=False."))
+    if is_grads_batched:
+        return batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = listed(inputs)
+    if not ins:
+        raise RuntimeError(explain("`inputs` argument to `grad()` cannot be empty."))
+    seeds, world = seed(outs, grad_outputs, create_graph)
+    ends = ends_of(ins, seeds)
+    found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
+    results = [found.get(end) for end in ends]
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not allow_unused and any(g is None for g in results):
+        raise RuntimeError(explain("One of the differentiated Tensors appears to not have been used in the graph. "
+                                   "Set allow_unused=True if this is the desired behavior.",
+                                   "compute the outputs from these inputs, or leave them out",
+                                   inputs=[i for i, g in enumerate(results) if g is None]))
+    answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
+    for g, made in zip(results, answer):
+        if g is None and made is not None and create_graph:
+            made.requires_grad_()  # zeros that can be differentiated again
+    return answer
+
+
+def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
+    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
+    if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
+        if g is None and materialize:
+            raise RuntimeError(explain("materialize_grads cannot be used when the given input is a GradientEdge",
+                                       "give the tensor itself"))
+        return g if g is None or world == "tensors" else from_array(np.array(g))
+    if g is None:
+        return created(from_array(np.zeros_like(t.array))) if materialize else None
+    if world == "tensors":
+        return g.to(t.dtype)
+    # The gradient of an embedding's table may be Rows, which become a sparse tensor.
+    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.array.dtype))
+
+
+def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
+            allow_unused: bool | None, materialize: bool) -> tuple[Any, ...]:
+    """`grad` for a batch of gradients of each output: `vmap` of `grad`."""
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
+    for i, (t, r) in enumerate(zip(outs, rows)):
+        if r is not None and r.array.shape[1:] != t.array.shape:
+            raise RuntimeError(explain(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and output[{i}] has a shape of "
+                f"{t.shape}.", "give gradients of shape (rows, *output.shape); func.vmap batches some of them only"))
+    used: list[int] = []
+
+    def vjp(*given: Tensor) -> tuple[Tensor, ...]:
+        found = grad(outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize)
+        used[:] = [i for i, g in enumerate(found) if g is not None]
+        return tuple([found[i] for i in used])
+    vmap = sys.modules["rushlight"].vmap  # rushlight.func imports this module, and is loaded on first use
+    found = vmap(vjp)(*[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))])
+    results = dict(zip(used, found))
+    return tuple([results[i] if i in results else finished(None, t, "tensors", materialize) for i, t in enumerate(ins)])
+
+
+def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:
+    """({node of an output: gradient to start from}, the world in which backward runs)."""
+    watch = mode().watch
+    world = "tensors" if create_graph or (watch is not None and watch.records) else "arrays"
+    if grads is None or isinstance(grads, Tensor):
+        grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
+    if len(grads) != len(outputs):
+        raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
+    if mode().batch is not None:
+        world = "tensors"  # inside vmap the rules run as ops
+    seeds: dict[Node, Any] = {}
+    for i, (t, g) in enumerate(zip(outputs, grads)):
+        if t.node is None:
+            raise RuntimeError(explain(f"element {i} of tensors does not require grad and does not have a grad_fn",
+                                       "compute it from a tensor with requires_grad=True, outside of no_grad()"))
+        g = first_gradient(t, g, i)
+        g = g if world == "tensors" else g.array.copy() if t.node.leaf else g.array
+        seeds[t.node] = g if t.node not in seeds else seeds[t.node] + g
+    return seeds, world
+
+
+def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
+    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape is checked."""
+    if g is None:
+        if t.array.size != 1:
+            raise RuntimeError(explain("grad can be implicitly created only for scalar outputs",
+                                       "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor "
+                                       f"of shape {tuple(t.shape)}", shape=tuple(t.shape)))
+        if t.is_complex():
+            raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
+                                       f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
+        return created(from_array(np.array(1, t.array.dtype).reshape(t.array.shape)))
+    if g.array.shape != t.array.shape:
+        raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                                   f"a shape of {t.shape}.", "give a gradient of the output's shape"))
+    return g if g.array.dtype == t.array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
+
+
+def listed(inputs: Any) -> tuple:
+    """A tuple of inputs, from one tensor or `graph.GradientEdge`, or from a sequence of them."""
+    return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
+
+
+def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
+    """The nodes that receive the gradients of `inputs`, tensors or `GradientEdge`s."""
+    ends = []
+    for i, t in enumerate(inputs):
+        if t.node is None:
+            raise RuntimeError(explain("One of the differentiated Tensors does not require grad", "call "
+                                       "requires_grad_() on it before it is used", input=i, shape=tuple(t.shape)))
+        ends.append(t.node if isinstance(t, Tensor) else end_of(t, seeds))
+    return ends
+
+
+def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
+    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has several outputs."""
+    if edge.ownership_token is None:
+        for node in reachable(seeds, edge.node.seq):
+            if isinstance(node, Output) and node.source() == (edge.node, edge.output_nr):
+                return node
+    return edge.key
+
+
+def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool,
+        create_graph: bool) -> dict[Node, Any]:
+    """Run backward. Returns {target: gradient} for the targets that backward reached."""
+    found = {}
+    m = mode()
+    checks = m.checks
+    if m.watch is not None:
+        m.watch.on_backward(seeds)
+    if create_graph and DOUBLE_BACKWARD_LISTENERS:
+        for listener in [*DOUBLE_BACKWARD_LISTENERS]:
+            listener.differentiated(seeds)
+    if checks:
+        from rushlight.core.nan_check import check  # loaded when anomaly detection is first used
+    asked = None if targets is None else chosen.set(True)
+    lazy = world == "arrays" and not checks and faster.deferral is not None
+    token = current.set(m.but(grad=create_graph))
+    try:
+        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks), lazy):
+            if checks:
+                check(node, outgoing, checks)
+                if not retain and node.saved:
+                    let_go(node, node.saved)
+            if targets is not None and node in targets:
+                found[node] = g
+    finally:
+        current.reset(token)
+        if asked is not None:
+            chosen.reset(asked)
+    return found
+
+
+def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
+                    create_graph: bool = False, inputs: Any = None) -> None:
+    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this tensor depends on.
+
+    See `rushlight.autograd.backward`.
+    """
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+method(suggesting(tensor_backward, name="backward"), "backward")

@@ -1,0 +1,368 @@
+"""The mode: whether ops are recorded, and who observes them. One immutable `Mode` per thread and asyncio task.
+
+A `ContextVar` holds the mode: it is faster than a `threading.local`, and right in coroutines, too.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar, Token
+from functools import wraps
+from typing import Any
+
+
+class Watcher:
+    """An observer of ops: while a watcher is `mode().watch`, its methods are called for each event.
+
+    Watchers are the compiler's tracer, forward mode's levels, saved-tensor hooks.
+    """
+
+    records = False  # True: backward runs as ops, so that the watcher sees the ops of backward
+    differentiates = False  # True: composite ops run as their parts, for forward mode
+    snapshots = False  # True: the watcher keeps inputs of ops, so an in-place op reads a copy of its input
+
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        """An op of the table has run on `args` (canonical order) and returned `out`."""
+
+    def on_function_start(self, node: Any, args: tuple) -> None:
+        """A user's Function is about to run."""
+
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        """A user's Function has run, and its context has saved these tensors."""
+        self.on_op(type(node).function, args, out)
+
+    def on_create(self, tensor: Any) -> None:
+        """The tensor's elements come from no op: from a creation function, or from a Python number."""
+
+    def on_write_start(self, tensor: Any) -> None:
+        """The tensor's memory is about to be written to."""
+
+    def on_write(self, tensor: Any, value: Any) -> None:
+        """`value`'s elements have been written into `tensor`'s memory."""
+
+    def on_move(self, to: Any, tensor: Any) -> None:
+        """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a view of its old self."""
+
+    def on_set_data(self, tensor: Any) -> None:
+        """The tensor's array is about to be replaced: `p.data = x`."""
+
+    def generator_for(self, generator: Any) -> Any:
+        """The default generator is about to draw. Returns the generator to draw from."""
+        return generator
+
+    def on_draw(self, tensor: Any) -> None:
+        """A generator has drawn the tensor's elements."""
+        self.on_read(tensor)
+
+    def on_backward(self, nodes: Iterable) -> None:
+        """Backward is about to begin at these nodes."""
+
+    def on_read(self, tensor: Any) -> None:
+        """Python is about to read the tensor's elements (`item`, `if`, `numpy`)."""
+
+    def on_assert(self, tensor: Any) -> None:
+        """The program raises an error unless all elements of the tensor are true."""
+        self.on_read(tensor)
+
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
+        """An op of the table has raised this error on `args`."""
+
+    def on_seed(self) -> None:
+        """A generator's state is about to be set, so its stream of numbers does not continue."""
+
+    def predates(self, tensor: Any) -> bool:
+        """Whether the tensor existed before the watcher was entered: backward adds to such a gradient in place."""
+        return False
+
+
+class Inner(Watcher):
+    """A watcher that forwards every event to the watcher around it, `outer`. Overriding methods call super() first."""
+
+    outer: Watcher | None = None
+
+    def enclosed(self) -> dict[str, Any]:
+        """The changes to the mode that enter this watcher; the present watcher becomes `outer`."""
+        self.outer = mode().watch
+        self.records = self.outer is not None and self.outer.records
+        self.differentiates = self.outer is not None and self.outer.differentiates
+        self.snapshots = type(self).snapshots or (self.outer is not None and self.outer.snapshots)
+        return {"watch": self}
+
+    def on_op(self, op: Any, args: tuple, out: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_op(op, args, out)
+
+    def on_function_start(self, node: Any, args: tuple) -> None:
+        if self.outer is not None:
+            self.outer.on_function_start(node, args)
+
+    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
+        if self.outer is not None:
+            self.outer.on_function(node, args, out, saved)
+
+    def on_create(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_create(tensor)
+
+    def on_write_start(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_write_start(tensor)
+
+    def on_write(self, tensor: Any, value: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_write(tensor, value)
+
+    def on_move(self, to: Any, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_move(to, tensor)
+
+    def on_set_data(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_set_data(tensor)
+
+    def generator_for(self, generator: Any) -> Any:
+        return generator if self.outer is None else self.outer.generator_for(generator)
+
+    def on_draw(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_draw(tensor)
+
+    def on_backward(self, nodes: Iterable) -> None:
+        if self.outer is not None:
+            self.outer.on_backward(nodes)
+
+    def on_read(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_read(tensor)
+
+    def on_assert(self, tensor: Any) -> None:
+        if self.outer is not None:
+            self.outer.on_assert(tensor)
+
+    def on_error(self, op: Any, args: Any, error: Exception) -> None:
+        if self.outer is not None:
+            self.outer.on_error(op, args, error)
+
+    def on_seed(self) -> None:
+        if self.outer is not None:
+            self.outer.on_seed()
+
+    def predates(self, tensor: Any) -> bool:
+        return self.outer is not None and self.outer.predates(tensor)
+
+
+def innermost(kind: type, watch: Any) -> Any:
+    """The first watcher of class `kind`, from `watch` outward; None if there is none."""
+    while watch is not None and not isinstance(watch, kind):
+        watch = getattr(watch, "outer", None)
+    return watch
+
+
+class Mode:
+    """The state that decides what an op does besides computing. A mode is never changed: `but` makes another.
+
+    `grad`: whether ops make nodes. `inference`: the number of open `inference_mode` blocks, negated while a transform takes
+    a derivative inside them (ops are recorded then). `watch`: a `Watcher` or None. `checks`: the values that anomaly
+    detection looks for ("", "nan" or "nan or inf"). `batch`: the innermost vmap that runs (func/batching.py), or None.
+    """
+
+    __slots__ = ("grad", "inference", "watch", "checks", "batch")
+
+    def __init__(self, grad: bool = True, inference: int = 0, watch: Watcher | None = None,
+                 checks: str = "", batch: Any = None):
+        self.grad, self.inference, self.watch, self.checks, self.batch = grad, inference, watch, checks, batch
+
+    def but(self, **changes: Any) -> Mode:
+        """A copy with some fields changed."""
+        m = object.__new__(Mode)
+        m.grad, m.inference, m.watch, m.checks, m.batch = self.grad, self.inference, self.watch, self.checks, self.batch
+        for name, value in changes.items():
+            setattr(m, name, value)
+        return m
+
+
+current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a Mode is never changed)
+mode = current.get
+
+
+# The innermost derivative of rushlight.func that is being computed. A hook registered inside it runs in its backward only.
+taken: ContextVar[Any] = ContextVar("taken", default=None)
+# True while forward mode records the temporary graph of one op, to transpose the op's rule. Pack hooks skip that graph.
+transposing: ContextVar[bool] = ContextVar("transposing", default=False)
+
+
+class Setting:
+    """A context manager and decorator that changes fields of the mode inside it."""
+
+    changes: dict[str, Any] = {}
+
+    def __enter__(self) -> Any:
+        self.tokens: list[Token]
+        self.__dict__.setdefault("tokens", []).append(current.set(mode().but(**self.changes)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.tokens.pop())
+
+    def again(self) -> Setting:
+        """A new setting with the same changes: a decorated function may run in several threads at once."""
+        fresh = object.__new__(type(self))
+        fresh.changes = self.changes
+        return fresh
+
+    def __call__(self, function: Callable) -> Callable:
+        if isinstance(function, type):
+            raise TypeError(f"{type(self).__name__} decorates functions, not the class {function.__name__}")
+
+        @wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+        if _is_generator(function):
+            return _each_step(function, self.again)
+        return inside
+
+
+class within(Setting):
+    """`with within(field=value, ...)`: fields of the mode, changed inside the block."""
+
+    def __init__(self, **changes: Any):
+        self.changes = changes
+
+
+def _is_generator(function: Callable) -> bool:
+    GENERATOR = 0x20  # inspect.CO_GENERATOR, without importing inspect
+    return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR)
+
+
+def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
+    """A generator function whose body runs inside the setting; the code that iterates over it does not."""
+    @wraps(function)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with setting():
+            generator = function(*args, **kwargs)
+        resume, value = generator.send, None
+        while True:
+            try:
+                with setting():
+                    item = resume(value)
+            except StopIteration as end:
+                return end.value
+            try:
+                value = yield item
+                resume = generator.send
+            except GeneratorExit:
+                with setting():
+                    generator.close()
+                raise
+            except BaseException as error:
+                resume, value = generator.throw, error
+    return inside
+
+
+class no_grad(Setting):
+    """Ops inside are not recorded: their results do not require grad. Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    changes = {"grad": False}
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if function is None else self(function)  # `@no_grad` without brackets
+
+
+class enable_grad(no_grad):
+    """Ops inside are recorded, also within `no_grad`, but not within `inference_mode`.
+
+    Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.no_grad():
+    ...     with rushlight.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    @property
+    def changes(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"grad": mode().inference <= 0}
+
+    def again(self) -> Setting:
+        return object.__new__(type(self))
+
+
+class set_grad_enabled(Setting):
+    """Turn recording on or off: at once when called, and until the end of the block when used as a context.
+
+    >>> with rushlight.set_grad_enabled(False):
+    ...     rushlight.is_grad_enabled()
+    False
+    """
+
+    def __init__(self, mode: bool):
+        self.changes = {"grad": bool(mode)}
+        self.before = current.set(globals()["mode"]().but(**self.changes))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        current.reset(self.before)
+
+    def again(self) -> Setting:
+        return type(self)(self.changes["grad"])
+
+    def __call__(self, function: Callable) -> Callable:
+        current.reset(self.before)  # used as a decorator: the setting holds inside the function only
+        return super().__call__(function)
+
+
+class inference_mode(Setting):
+    """Ops inside are not recorded, and their results are never differentiated. Context manager and decorator.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> with rushlight.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    on: bool
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        self.on = bool(mode)
+        return self(mode) if callable(mode) else self
+
+    @property
+    def changes(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"grad": False, "inference": abs(mode().inference) + 1} if self.on else {"grad": True, "inference": 0}
+
+    def again(self) -> Setting:
+        return inference_mode(self.on)
+
+
+def is_grad_enabled() -> bool:
+    """True if grad mode is on: ops are recorded.
+
+    >>> with rushlight.no_grad():
+    ...     rushlight.is_grad_enabled()
+    False
+    """
+    return mode().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """True inside `inference_mode`.
+
+    >>> with rushlight.inference_mode():
+    ...     rushlight.is_inference_mode_enabled()
+    True
+    """
+    return mode().inference > 0

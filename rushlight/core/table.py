@@ -1,0 +1,177 @@
+"""The table: one entry for each op, from which functions, methods, in-place forms, docs and the compiler derive.
+
+    mul = op(lambda x, y, /: x * y,    x=lambda g, y: g * y,    y=lambda g, x: g * x)
+
+The first function computes the op; the parameters before the slash are tensors, the others are its settings. Then the
+gradient of each tensor. A rule's first parameter is the gradient of the output; its other parameters say what is
+saved: an input, `out`, `x_shape`, a setting, or what the family adds. Names inside a rule are ops, whatever
+the world makes of them (see core/worlds.py); rules mention neither broadcasting nor accumulation: the engine does that.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from types import FunctionType
+from typing import Any
+
+from rushlight.core.node import Node
+
+# What the result's dtype is, for the family to see to.
+SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
+
+TABLE: dict[str, Op] = {}
+SHARED: dict[str, Callable] = {}                  # helpers of rules, as written
+
+# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
+NAMESPACES = ("linalg", "fft", "special")
+
+
+class Op:
+    """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
+
+    __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
+                 "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node", "make_node", "save", "make_save",
+                 "call", "elementwise")
+
+    def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
+        code = forward.__code__
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        tensors = code.co_posonlyargcount
+        self.name = ""
+        self.forward, self.family, self.result, self.doc, self.options = forward, family, result, doc, options
+        self.inputs, self.settings = names[:tensors], names[tensors:]
+        defaults = forward.__defaults__ or ()
+        self.defaults = dict(zip(names[len(names) - len(defaults):], defaults))
+        self.rules = {name: rules.pop(name, None) for name in self.inputs}
+        if rules:
+            raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
+        self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
+        self.saves = tuple(dict.fromkeys(chain(*self.asks)))
+        self.saves_out = "out" in self.saves
+        self.keeps = {i: name for i, name in enumerate(options.get("outputs", "").split())
+                      if name in self.saves and name != options.get("apart")}
+        arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
+        self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])     # after backward; facts stay
+        self.kernel: Callable
+        self.call: Callable
+        self.node: type[Node]
+        self.make_node: Callable[[Op], type[Node]]
+        self.save: Callable                       # (arguments, edges, outputs) -> what a node keeps
+        self.make_save: Callable[[Op], Callable]
+        self.elementwise = False
+
+    def __getattr__(self, name: str) -> Any:
+        """The class of the op's nodes and what they save, made with the first node: for all ops 6 ms of the import."""
+        if name not in ("node", "save"):
+            raise AttributeError(name)
+        value = self.make_node(self) if name == "node" else self.make_save(self)
+        setattr(self, name, value)
+        return value
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result shows the memory of the input; with `copies=True`, where it can."""
+        return self.family.__name__ == "view"  # type: ignore[attr-defined]
+
+    @property
+    def called(self) -> str:
+        """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
+        space, _, rest = self.name.partition("_")
+        return self.options.get("called") or (f"{space}.{rest}" if space in NAMESPACES else self.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, its own first; those of a namespace with its prefix."""
+        return (self.name, *self.options.get("alias", "").split())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({', '.join(self.inputs + self.settings)})>"
+
+
+def entries(*functions: Any) -> frozenset[Op]:
+    """The entries of ops that are given as functions: `entries(mul, div)`."""
+    return frozenset([function.op for function in functions])
+
+
+def in_namespace(name: str) -> bool:
+    """Whether a name is that of a member of linalg, fft or special."""
+    return name.partition("_")[0] in NAMESPACES
+
+
+def rebind(function: Callable, world: dict[str, Any]) -> Callable:
+    """The same code, its names looked up in `world`."""
+    return FunctionType(function.__code__, world, function.__name__,  # type: ignore[attr-defined]
+                        function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+
+
+def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
+    """The names of a function's positional parameters."""
+    code = function.__code__  # type: ignore[union-attr]
+    return code.co_varnames[:code.co_argcount]
+
+
+def node_name(name: str) -> str:
+    """The name of the op's nodes, as torch forms it: log_softmax -> LogSoftmaxBackward0."""
+    return "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+
+
+def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[..., Op]:
+    """A word for entries of one family: `view = entry(families.view)`."""
+    def make(forward: Callable, *, doc: str = "", **rules: Any) -> Op:
+        more = {name: rules.pop(name) for name in rules.keys() & OPTIONS.keys()}
+        return Op(forward, family, result, doc, {**options, **more}, rules)
+    return make
+
+
+# What an entry may say besides its rules.
+OPTIONS = {
+    "rows": "fast/softmax_norm.py has loops for large tensors",
+    "passes": "how many of NumPy's it takes, where these are so many that loops are worth while for small tensors too",
+    "outputs": "names of several outputs, in order: 'values indices'",
+    "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
+    "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
+    "promote": "inputs brought to one dtype first: 'x y'",
+    "alias": "other names: 'absolute'",
+    "order": "the parameters in the order in which users give them, where tensors do not come first",
+    "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
+    "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
+    "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
+    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
+    "kernel": "the array function, where the world of arrays has none of the op's name",
+    "onto": "the kernel that writes into x itself, where the op's writes into a copy",
+    "inplace": "whether the form with an underscore exists",
+    "called": "what errors call it, where users know it by another name",
+    "method": "whether tensors have it as a method",
+    "function": "whether the package has it as a function",
+    "list": "the outputs are a list of any length",
+    "separate": "out= must not share memory with the inputs",
+    "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
+    "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
+    "ordered": "it asks which number is larger, which of complex ones cannot be said: these are refused",
+    "strict": "operands of different dtypes are an error; in these words, if it is text",
+    "copies": "a view that may have to copy",
+    "itself": "a view that is the tensor itself where the kernel returns the array itself",
+    "strides": "a view that depends on how the tensor lies in memory",
+    "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/tensor/node_names.py)",
+    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
+               "(func/batching_families.py)",
+    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
+    "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
+    "added": "the inputs that are added to what is linear in the others, and may be left out",
+    "boolean": "False if bool tensors are refused (failures.py has the words)",
+    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
+    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
+    "in_order": "a view of the same elements in the same order, in another shape",
+    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; or a "
+             "function of what it is given that tells the shapes and dtypes of its outputs (ops/meta/symbolic_sizes.py)",
+    "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
+}
+
+# Public names of parameters; the short ones are for the formulas.
+PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}
+
+# NumPy's spellings of parameters, which torch takes too: x.sum(axis=0, keepdims=True).
+NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}

@@ -1,0 +1,465 @@
+"""class Tensor: a NumPy array and its place in the autograd graph.
+
+Only methods that are no ops stand here; the ops of the table are attached as methods when the table is built.
+"""
+from __future__ import annotations
+
+from _thread import RLock
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
+
+from numpy import asarray, generic, ndarray
+
+from rushlight.base import dtypes
+from rushlight.kernels.summation import add_to, copy_like
+from rushlight.core.clock import Writes, stamp
+from rushlight.core.mode import mode
+from rushlight.core.node import Handle, Node, hooks_of
+from rushlight.base.device import CPU, strided
+from rushlight.base.errors import check_assigned, explain, not_populated
+from rushlight.base.array_memory import memory_of
+from rushlight.base.size import Size, steps_of
+
+if TYPE_CHECKING:
+    from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
+else:
+    class Methods:
+        """The base class whose attributes load methods on first use (core/lazy.py). Tensor's own methods come first."""
+
+        __slots__ = ()
+
+new = object.__new__
+TANGENTS = "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
+ADDING = RLock()  # held while a gradient is added to `.grad`: two threads may share a leaf
+F = TypeVar("F", bound=Callable)
+
+
+class Tensor(Methods):
+    """An n-dimensional array that can record the ops that are applied to it.
+
+    `array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor, `AccumulateGrad` for a
+    leaf that requires grad, None outside the graph. `viewing`: for a view of a recorded tensor, (base, parent, op,
+    arguments, whether grad mode was on); else None. `writes`: the log of in-place writes to the tensor's memory, None
+    before the first write.
+
+    >>> x = rushlight.tensor([1., 2.], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("array", "node", "_grad", "viewing", "writes", "views", "__dict__", "__weakref__")
+    __array_priority__ = 1000  # `array * tensor` calls Tensor.__rmul__ and not NumPy's operator
+    array: ndarray
+    node: Node | None
+    _grad: Tensor | None
+    viewing: tuple | None
+    writes: Writes | None
+    views: list  # weak references to the views of this tensor; the slot stays empty until the first view
+
+    def __init__(self, *args: Any, **keywords: Any):
+        if hasattr(self, "node"):
+            return  # the __new__ of a user's subclass has filled the slots already (core/tensor_copy_pickle.py)
+        array = self._called(*args, **keywords).array  # type: ignore[attr-defined]
+        self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
+
+    # -- shape, dtype, device, memory ------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return tuple.__new__(Size, self.array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.of(self.array.dtype)
+
+    device = property(lambda self: CPU if isinstance(self.array, ndarray) else self.array.device,
+                      doc='The device of the elements: "cpu", or "meta" for a tensor without elements.')
+    layout = property(lambda self: strided, doc="The memory layout: always `torch.strided`.")
+    ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
+    itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
+    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
+        is_quantized = is_nested = property(
+        lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory.")
+    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
+    is_meta = property(lambda self: self.device.type == "meta", doc="Whether this is a meta tensor, without elements.")
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.array.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.array.size
+
+    ndimension, nelement = dim, numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.array.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements to step over from one index to the next, for every dimension or for `dim`."""
+        steps = steps_of(self.array)
+        return steps if dim is None else steps[dim]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the memory and this tensor's first element."""
+        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self.array.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return 0 if self.is_meta else self.array.__array_interface__["data"][0]
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self.array.dtype.kind == "c"
+
+    # -- the tensor in the autograd graph --------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether backward computes a gradient for this tensor, or passes a gradient through it."""
+        return self.node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if bool(value) == (self.node is not None):
+            return
+        if not self.is_leaf:
+            raise RuntimeError(explain("you can only change requires_grad flags of leaf variables.",
+                                       "use y = x.detach() for a tensor outside the graph",
+                                       made_at=self.node.made_at if self.node else ""))
+        if value:
+            dtypes.check_differentiable(self.dtype)
+        self.node = AccumulateGrad(self) if value else None
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set whether backward computes this leaf's gradient; floating-point and complex tensors only."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless a recorded op made this tensor."""
+        return self.node is None or self.node.leaf
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The graph node of the op that made this tensor; None for a leaf."""
+        return None if self.is_leaf or self.node is None else self.node.source()[0]
+
+    @property
+    def output_nr(self) -> int:
+        """The number of this tensor among the outputs of `grad_fn`."""
+        return 0 if self.node is None else self.node.source()[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated, or None."""
+        g, node = self._grad, self.node
+        if g is None and node is not None and not node.leaf and not self.retains_grad:
+            not_populated()
+        return g
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            check_assigned(value.shape, self.shape, value.dtype, self.dtype)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor on the same memory, outside the graph. Backward does not notice writes to it: prefer `detach()`."""
+        t = from_array(self.array)
+        if self.viewing is not None:
+            t.writes = Writes()
+            t.writes.memory = memory_of(self)
+        return t
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if (watch := mode().watch) is not None:
+            watch.on_set_data(self)
+        self.array = value.array
+        if self.node is not None and self.node.leaf:
+            self.node.shape = value.array.shape
+
+    @property
+    def _version(self) -> int:
+        """The number of in-place writes to the tensor's memory."""
+        writes = self.root.writes
+        return writes.count if writes is not None else 0
+
+    @property
+    def root(self) -> Tensor:
+        """The tensor that owns the memory: the base of a view, else the tensor itself."""
+        return self if self.viewing is None else self.viewing[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The base of a view; None if this tensor is no view."""
+        return None if self.viewing is None else self.viewing[0]
+
+    def _is_view(self) -> bool:
+        """Whether this tensor is a view of another tensor."""
+        return self.viewing is not None
+
+    # -- hooks -----------------------------------------------------------------------------------------------
+
+    def register_hook(self, hook: Callable) -> Handle:
+        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces it."""
+        if self.node is None:
+            raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
+                                       "call requires_grad_() first"))
+        return hooks_of(self.node, self.array.dtype).add("tensor", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
+        """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
+        if self.node is None or not self.node.leaf:
+            raise RuntimeError(explain("post accumulate grad hooks cannot be registered on non-leaf tensors",
+                                       "use register_hook, or register on a leaf that requires grad"))
+        return hooks_of(self.node).add("done", hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in `.grad`."""
+        if self.node is None:
+            raise RuntimeError(explain("can't retain_grad on Tensor that has requires_grad=False",
+                                       "call requires_grad_() first"))
+        if not self.is_leaf:
+            hooks_of(self.node, self.array.dtype).retained = ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this non-leaf tensor."""
+        return not self.is_leaf and self.node is not None and self.node.hooks is not None \
+            and self.node.hooks.retained is not None
+
+    # -- to Python and NumPy ---------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The one element as a Python number. RuntimeError if there are several or none."""
+        if self.array.size != 1:
+            raise RuntimeError(explain(f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
+                                       "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+        noticed(self)
+        return self.array.item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; one number for a 0-d tensor."""
+        noticed(self)
+        return dtypes.plain(self.array).tolist()
+
+    def numpy(self, *, force: bool = False) -> ndarray:
+        """The NumPy array of the elements, sharing memory.
+
+        RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
+        """
+        if self.node is not None and not force and mode().grad:
+            raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
+                                       "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
+        noticed(self)
+        return self.array if isinstance(self.array, ndarray) else self.array.numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+        return from_array(asarray(array))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if self.node is not None:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple:
+        return self.array.__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        if self.array.size != 1:
+            what = "no values" if self.array.size == 0 else "more than one value"
+            raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
+                                       "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
+        noticed(self)
+        return bool(self.array)
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def _number(self) -> Any:
+        """`item()` for Python's conversions, which raise ValueError."""
+        if self.array.size != 1:
+            raise ValueError(explain("only one element tensors can be converted to Python scalars",
+                                     "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+        return self.item()
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    __hash__ = object.__hash__  # by identity, since == compares elements
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        noticed(self)
+        if hasattr(self.array, "shown"):  # a batched tensor of vmap
+            return self.array.shown()
+        name = None if self.grad_fn is None else self.grad_fn.name()
+        prefix = "tensor" if type(self) is Tensor else type(self).__name__
+        from rushlight.core.printing import format_tensor  # loaded when the first tensor is printed
+
+        return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
+                             contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        known = self.array.ndim == 0 and not self.is_meta
+        return format(self.item(), spec) if known else object.__format__(self, spec)
+
+
+class AccumulateGrad(Node):
+    """The node of a leaf that requires grad: adds the incoming gradient to the leaf's `.grad`.
+
+    The node refers to the leaf weakly, since the leaf refers to the node: no reference cycle.
+    """
+
+    __slots__ = ("tensor",)
+    leaf = True
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = ref(tensor)
+        self.edges, self.saved, self.seq, self.shape, self.where = (), (), 0, tensor.array.shape, None
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf; None once it has been freed."""
+        return self.tensor()
+
+    def arrays(self, g: ndarray) -> tuple:
+        leaf = self.tensor()
+        if leaf is not None and leaf.node is not None:  # None: requires_grad was set to False after the forward
+            if g.__class__ is not ndarray and isinstance(g, generic):  # a NumPy scalar
+                g = asarray(g)
+            if g.dtype is not leaf.array.dtype:  # NumPy promotes bfloat16 to float32
+                g = g.astype(leaf.array.dtype)
+            with ADDING:
+                known = leaf._grad
+                if known is None:
+                    if g.base.__class__ is ndarray or g.strides != leaf.array.strides:
+                        g = copy_like(leaf.array, g)
+                    leaf._grad = from_array(g)
+                else:
+                    add_to(known.array, g)
+                    stamp(writes_of(known), None)
+        return ()
+
+    def tensors(self, g: Tensor) -> tuple:
+        leaf = self.tensor()
+        if leaf is not None and leaf.node is not None:
+            g = (g if g.viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
+            with ADDING:
+                known, m = leaf._grad, mode()
+                if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
+                    known.add_(g)  # type: ignore[attr-defined]
+                else:
+                    leaf._grad = g if known is None else known + g  # type: ignore[operator]
+        return ()
+
+
+def from_array(array: ndarray) -> Tensor:
+    """A tensor that shares the memory of `array`, outside the graph."""
+    t = new(Tensor)
+    t.array, t.node, t._grad, t.viewing, t.writes = array, None, None, None, None
+    return t
+
+
+def noticed(tensor: Tensor) -> None:
+    """Report to the watcher, if there is one, that Python reads the tensor's elements."""
+    if (watch := mode().watch) is not None:
+        watch.on_read(tensor)
+
+
+def created(tensor: Tensor) -> Tensor:
+    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns the tensor."""
+    if (watch := mode().watch) is not None:
+        watch.on_create(tensor)
+    return tensor
+
+
+def writes_of(tensor: Tensor) -> Writes:
+    """The write log of the tensor's memory, made on demand.
+
+    The tensor's node shares the log, so that backward sees that a saved output was overwritten.
+    """
+    root = tensor if tensor.viewing is None else tensor.viewing[0]  # `tensor.root`, without the call of a property
+    writes = root.writes
+    if writes is None:
+        writes = root.writes = Writes()
+        if root.node is not None:
+            root.node.writes = writes
+    if root is not tensor and writes.memory is None:
+        writes.memory = root.array
+    return writes
+
+
+def holder(tensor: Tensor) -> Tensor:
+    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all samples."""
+    while not isinstance(tensor.array, ndarray):
+        tensor = tensor.array.value
+    return tensor
+
+
+def numbers(tensor: Tensor) -> ndarray:
+    """The elements of a tensor (of all samples, inside vmap), for checks of argument values.
+
+    Reports the read to the watcher: a compiled program would not repeat the check. For a check that the op's kernel repeats
+    anyway, read `holder(tensor).array` instead.
+    """
+    noticed(tensor)
+    return holder(tensor).array
+
+
+def method(function: F, *names: str) -> F:
+    """Make a function a method of Tensor, under `names` or else its own name."""
+    for name in names or (function.__name__,):
+        setattr(Tensor, name, function)
+    return function
+
+
+def assign_property(name: str, function: Callable, set_to: Callable | None = None) -> None:
+    """Make `function(tensor)` a property of Tensor; `set_to(tensor, value)` is its setter."""
+    setattr(Tensor, name, property(function, set_to))
+

@@ -1,0 +1,92 @@
+"""Copying and pickling of tensors with their attributes; users' subclasses of Tensor."""
+from __future__ import annotations
+
+from importlib import import_module
+from collections.abc import Callable
+from typing import Any
+
+from numpy import ndarray
+
+from rushlight.core.clock import Writes
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, method, new
+
+
+def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
+    """A leaf from its parts. Called by pickle and deepcopy."""
+    t: Tensor = new(cls)
+    t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
+    t.__dict__.update(attributes)
+    t.requires_grad = requires_grad
+    return t
+
+
+def copied(array: Any) -> Any:
+    """A copy of an array with its strides. An array of a meta tensor (ops/meta/meta_tensors.py) is immutable, and returned as it is."""
+    return array.copy("K") if isinstance(array, ndarray) else array
+
+
+def reduce_ex(self: Tensor, protocol: Any) -> tuple:
+    """Pickles do not contain the graph: a non-leaf tensor that requires grad is unpickled as a leaf that requires grad."""
+    return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
+
+
+def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError(explain("Only Tensors created explicitly by the user (graph leaves) support the "
+                                   "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
+                                   made_at=self.node.made_at if self.node else ""))
+    if id(self) not in memo:
+        from copy import deepcopy  # loaded by the caller already; not imported by `import rushlight`
+        grad = None if self._grad is None else deepcopy(self._grad, memo)
+        array, writes = beside(self.array, memo)
+        made = memo[id(self)] = rebuild(type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo))
+        made.writes = writes
+    return memo[id(self)]
+
+
+def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
+    """(a copy of an array, the write log of the copy). Copies share memory if their originals do (`memo`).
+
+    The array of a meta tensor (ops/meta/meta_tensors.py) is returned as it is.
+    """
+    if not isinstance(array, ndarray):
+        return array, None
+    from rushlight.base.array_memory import twin
+
+    made, memory = twin(array, memo)
+    return made, memo.setdefault(("writes", memory), Writes())
+
+
+def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """A new tensor, whose slots __init__ fills; filled here if a user's own __new__ calls this with data."""
+    t: Tensor = new(cls)
+    if args and cls.__new__ is not unfilled:
+        Tensor.__init__(t, *args)
+    return t
+
+
+def disabled(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The `__torch_function__` of subclasses whose ops return plain tensors: Parameter."""
+    return func(*args, **(kwargs or {}))
+
+
+def torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The default `__torch_function__` of a user's subclass: runs the function, and returns results of the subclass."""
+    return import_module("rushlight.ops.tensor.torch_function").default(cls, func, types, args, kwargs)
+
+
+def subclassed(cls: type, **options: Any) -> None:
+    """Called for each new subclass of Tensor: a user's subclass takes part in `__torch_function__` (ops/tensor/torch_function.py)."""
+    super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
+    if cls.__module__.partition(".")[0] != "rushlight":
+        import_module("rushlight.ops.tensor.torch_function").take_part(cls)
+
+
+Tensor._asks = False  # type: ignore[attr-defined]
+Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
+method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
+method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]
+method(staticmethod(unfilled), "__new__")
+method(reduce_ex, "__reduce_ex__")
+method(deepcopy_tensor, "__deepcopy__")

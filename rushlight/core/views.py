@@ -1,0 +1,374 @@
+"""Views and in-place writes: which tensors share memory, and what a write does to the graph.
+
+A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base gets a new node,
+`CopySlices`. That node passes the gradient outside the written region to the base's old node, and the gradient of the region
+to the node of the written value. Then all views of the base get new nodes, by repeating the view ops on the base.
+"""
+from __future__ import annotations
+
+from _thread import allocate_lock as Lock
+from collections.abc import Callable, Iterable, Sequence
+from sys import _getframe as frame
+from weakref import ref
+
+import numpy as np
+
+from rushlight.core.clock import Left, stamp, tick
+from rushlight.core.mode import current, mode
+from rushlight.core.node import Node, hooks_of
+from rushlight.base.errors import explain, user_frame
+from rushlight.core.tensor import Tensor, from_array, writes_of
+
+views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # AttributeError for an empty slot, without __getattr__
+MAKING = Lock()  # held while a tensor's list of views is made or shortened
+
+
+def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None) -> None:
+    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad mode is on."""
+    if view is parent:
+        return
+    root = parent if parent.viewing is None else parent.viewing[0]
+    view.viewing = (root, parent, replay, settings, mode().grad if recorded is None else recorded)
+    try:
+        views = views_of(root)
+    except AttributeError:
+        views = first_views(root)
+    views.append(ref(view))
+    n = len(views)
+    if n > 16 and n & (n - 1) == 0:  # at powers of two: amortized constant cost
+        forget_lost(views)
+
+
+def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
+    """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
+    root = parent if parent.viewing is None else parent.viewing[0]
+    recorded = mode().grad
+    for view, key in zip(made, keys):
+        view.viewing = (root, parent, replay, (key,), recorded)
+    try:
+        views = views_of(root)
+    except AttributeError:
+        views = first_views(root)
+    before = len(views)
+    views.extend(map(ref, made))
+    if len(views) > 16 and len(views).bit_length() > before.bit_length():
+        forget_lost(views)
+
+
+def forget_lost(views: list) -> None:
+    """Remove dead weak references from a list of views."""
+    if MAKING.acquire(blocking=False):
+        try:
+            n = len(views)  # other threads may append behind the first n
+            views[:n] = [v for v in views[:n] if v() is not None]
+        finally:
+            MAKING.release()
+
+
+def first_views(root: Tensor) -> list:
+    """The list of the root's views; made under a lock, so that two threads get the same list."""
+    with MAKING:
+        try:
+            return views_of(root)
+        except AttributeError:
+            root.views = []
+            return root.views
+
+
+def released(view: Tensor) -> Tensor:
+    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its result."""
+    view.viewing = None
+    return view
+
+
+def detached(x: Tensor) -> Tensor:
+    """A tensor on x's memory, outside the graph. Both share the write log."""
+    a = x.array
+    # `detached` is a method of the batched arrays of vmap
+    t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())
+    t.writes = writes_of(x)
+    return t
+
+
+def leave(x: Tensor) -> None:
+    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
+    x.array, x.node = detached(x).array, None  # the samples of a batched tensor leave the graph, too
+    if views := [ref(view) for view in living_views(x) if view.node is not None]:
+        writes = writes_of(x)
+        writes.views, writes.__class__ = views, Left
+
+
+def opaque(view: Tensor, parent: Tensor) -> Tensor:
+    """Mark `view` as a view of `parent` that a user's Function returned.
+
+    Only the Function's backward knows how the view depends on the base, so a recorded write into the view is an error
+    (`check_writable`).
+    """
+    view.viewing = (parent.root, parent, None, (), False)
+    return view
+
+
+class Region:
+    """A part of a tensor, as the chain of view ops that lead from the base to that part."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, view: Tensor):
+        path = []
+        while view.viewing is not None:
+            _, parent, replay, settings, _ = view.viewing
+            if replay is None:
+                raise of_a_function()
+            path.append((replay, settings))
+            view = parent
+        self.path = tuple(reversed(path))
+
+    def of(self, base: Tensor) -> Tensor:
+        """The region of `base`, as a view of `base`."""
+        for replay, settings in self.path:
+            base = replay(base, *settings)
+        return base
+
+
+class CopySlices(Node):
+    """The base's node after a write through a view. Edges: the base's node before the write, the written value's node."""
+
+    __slots__ = ("region", "strides")
+    region: Region
+    strides: tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
+
+    def arrays(self, g: np.ndarray) -> tuple:
+        outside, inside = self.tensors(from_array(np.asarray(g)))  # g may be a NumPy scalar
+        return outside.array, inside.array
+
+    def tensors(self, g: Tensor) -> tuple:
+        if g.stride() != self.strides:
+            g = g._placed(self.strides)  # type: ignore[attr-defined]
+        inside = self.region.of(g).clone()  # type: ignore[attr-defined]
+        outside = g.clone()  # type: ignore[attr-defined]
+        m = mode()
+        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have other strides.
+        has_strides = m.watch is None or m.watch.snapshots or m.batch is not None
+        if has_strides and outside.stride() != self.strides:
+            outside = outside._placed(self.strides)  # type: ignore[attr-defined]
+        self.region.of(outside).zero_()  # type: ignore[attr-defined]
+        return outside, inside
+
+
+def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error messages."""
+    check_fits(x, r, op)
+    m = mode()
+    recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
+    if m.watch is not None:
+        m.watch.on_write_start(x)
+    if recorded:
+        check_writable(x, op)
+        if r.array.dtype != x.array.dtype:
+            r = r.to(x.dtype)  # type: ignore[attr-defined]
+        if x.viewing is None and r.node is not None and (r.node.leaf or r.array.shape != x.array.shape):
+            r = r.expand(x.array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
+        keep_old(x, r)
+    write(x, r, op)
+    if recorded:
+        rebase(x, r)
+    if m.watch is not None:
+        m.watch.on_write(x, r)
+    return x
+
+
+def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
+    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x is read-only."""
+    try:
+        np.copyto(x.array, r.array, casting="unsafe")
+    except TypeError as error:
+        if not hasattr(error, "batch"):
+            raise
+        error.batch.written(x, r)  # inside vmap
+    except ValueError as error:
+        if (once := without_repeats(x.array, r.array)) is not None:
+            np.copyto(*once, casting="unsafe")
+            return wrote(x)
+        raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
+                                   "single memory location, or its memory is read-only",
+                                   "clone() the tensor before writing", op=op)) from error
+    wrote(x)
+
+
+def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to write there).
+
+    None if r has different elements for repeats of one element of `a`, if elements overlap otherwise (windows), or if the
+    memory is read-only.
+    """
+    from rushlight.base.array_memory import address, owner  # rare: kept out of the import of rushlight
+    from rushlight.kernels.layout import Memory
+
+    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
+    r = np.broadcast_to(r, a.shape)
+    if not isinstance(a, np.ndarray) or not owner(a).flags.writeable \
+            or any(again and step for again, step in zip(repeated, r.strides)):
+        return None
+    first = *(slice(1) if again else slice(None) for again in repeated), ...
+    once = a[first]
+    reached = a.itemsize  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
+    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
+        if step < reached:
+            return None
+        reached += step * (n - 1)
+    return np.asarray(Memory(once, once.__array_interface__ | {"data": (address(once), False)})).view(a.dtype), r[first]
+
+
+def wrote(x: Tensor) -> None:
+    """Add the write that has just happened to x's write log, with the user's statement."""
+    f = user_frame(2) or frame(1)
+    stamp(writes_of(x), (f.f_code, f.f_lasti))
+
+
+def expands(shape: tuple, to: tuple) -> bool:
+    """Whether `shape` can be broadcast to the shape `to`."""
+    return len(shape) <= len(to) and all(m in (1, n) for m, n in zip(shape[::-1], to[::-1]))
+
+
+def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
+    """RuntimeError unless r's shape can be broadcast to x's shape."""
+    if r.array.shape != x.array.shape and not expands(r.array.shape, x.array.shape):
+        raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
+                                   f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
+                                   "without underscore", op=op))
+
+
+def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
+    check_shape(x, r, op)
+    check_dtype(x, r, op)
+
+
+def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
+    """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
+    if r.array.dtype is not x.array.dtype and r.dtype.category > x.dtype.category:
+        raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
+                                   f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
+
+
+def check_writable(x: Tensor, op: str | None) -> None:
+    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or by a Function."""
+    root, view = x.root, x
+    while view.viewing is not None:
+        _, parent, replay, _, recorded = view.viewing
+        if replay is None:
+            raise of_a_function(op)
+        if not recorded:
+            what = "A view" if view is x else "A view of a view, which"
+            raise RuntimeError(explain(f"{what} was created in no_grad mode and is being modified inplace with grad mode "
+                                       "enabled.", "make the view outside no_grad(), or clone() it", op=op))
+        view = parent
+    if any(t.node is not None and t.node.leaf for t in (x, root)):
+        what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
+        raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
+                                   "write inside `with torch.no_grad():`, or to a clone()", op=op))
+
+
+def of_a_function(op: str | None = None) -> RuntimeError:
+    return RuntimeError(explain("Output 0 of a custom Function is a view and is being modified inplace. This view was "
+                                "created inside a custom Function (or because an input was returned as-is), and its "
+                                "backward says nothing of the base.", "write to a clone() of it", op=op))
+
+
+def keep_old(x: Tensor, r: Tensor) -> None:
+    """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids a reference cycle."""
+    node = r.node
+    if node is not None and node.saved and any(s is x for s in node.saved):
+        old = as_it_is(x)
+        node.saved = tuple(old if s is x else s for s in node.saved)
+
+
+def as_it_is(x: Tensor) -> Tensor:
+    """A copy of x with the same node, for rules that need x as it was before a write."""
+    token = current.set(mode().but(grad=False))
+    try:
+        old = x.clone()  # type: ignore[attr-defined]
+    finally:
+        current.reset(token)
+    old.node = x.node
+    return old
+
+
+def rebase(x: Tensor, r: Tensor) -> None:
+    """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
+    root = x.root
+    if root is x:
+        renewed(x, r.node)
+    else:
+        node = CopySlices()
+        node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
+        node.where, node.region = (root.writes.where if root.writes else None), Region(x)
+        node.strides = root.stride()
+        renewed(root, node)
+    token = current.set(mode().but(grad=True, watch=None))
+    try:
+        for view in living_views(root):
+            _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
+            renewed(view, replay(parent, *settings).node)
+    finally:
+        current.reset(token)
+
+
+def renewed(x: Tensor, node: Node | None) -> None:
+    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
+    old, x.node = x.node, node
+    if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
+            and hooks.retained is not None and hooks.retained() is x:
+        hooks_of(node, x.array.dtype).retained, hooks.retained = hooks.retained, None
+
+
+def living_views(root: Tensor) -> list[Tensor]:
+    """The views of a tensor that have not been freed, in the order in which they were made."""
+    try:
+        found = [weak() for weak in list(views_of(root))]
+    except AttributeError:
+        return []
+    return [view for view in found if view is not None and view.viewing is not None and view.viewing[2] is not None]
+
+
+def insert_before(view: Tensor, parent: Tensor) -> None:
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order of the list."""
+    views = views_of(view.root)
+    with MAKING:
+        views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
+
+
+def become(x: Tensor, view: Callable, op: str) -> Tensor:
+    """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
+
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view ops can be repeated.
+    """
+    m, inner = mode(), x.node is not None and not x.node.leaf
+    if m.grad and x.node is not None:
+        check_writable(x, op)
+        writes_of(x)  # gives the write log to x's present node, which may have saved its output
+    old, others = from_array(x.array), living_views(x)
+    old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
+    if x.viewing is not None:
+        insert_before(x, old)
+    watch = m.watch
+    if watch is not None:
+        watch.on_move(old, x)
+    token = current.set(m.but(grad=m.grad or inner))  # in no_grad, too: the node must get the new shape
+    try:
+        made = view(old)
+    finally:
+        current.reset(token)
+    if watch is not None:
+        watch.on_move(x, made)
+    viewed = x.viewing is not None or bool(others)
+    for other in others:
+        other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]
+    if others:
+        old.views, x.views = [*map(ref, others), ref(x)], []
+    x.array, x.viewing = made.array, made.viewing if viewed else None
+    if inner:
+        x.node = made.node
+    elif x.node is not None and x.node.leaf:
+        x.node.shape = x.array.shape
+    wrote(x)
+    return x

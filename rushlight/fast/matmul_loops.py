@@ -1,0 +1,238 @@
+"""Products of float32 matrices as compiled loops, for shapes at which OpenBLAS is slower (benchmarks/products.py).
+
+After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half the
+L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its panels
+(loops/matmul_tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to right. Rows of x are
+read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: a panel of
+it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they meet its rows, up to 8 or 12 of
+them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32 rows by 128 x 512: 0.7 of the time;
+24 0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
+
+`product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
+
+`kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m, deep) and y (..., deep, n);
+whether one of the last two strides of each is a number's, as it must be. The rows of out (..., m, n) lie number by number;
+more (n,), or zeros (1, a panel). room: for a block of y, then for rows of x. It finds what it has to know where NumPy's C
+interface says that arrays have it (their PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of the time of a
+product (32, 128) (128, 512).
+
+`lay(x, at, down, beside, high, many, out, gap, apart)`: out[p gap + c] = x[at + p down + c beside], p < high, c < many;
+panels of as many columns as a tile has lie `apart`. down or beside is 1; where down is, high is at least a register.
+"""
+from __future__ import annotations
+
+from functools import cache
+from threading import local
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.loops.cache import compiled
+from rushlight.loops.parallel import cores, pool
+from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
+from rushlight.loops.simd import machine
+
+DEEP, TURNED = 512, 256                           # numbers added up one after the other; of a transposed x
+BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128       # numbers of y's block: SHARE for each row: few meet it soon
+FEW, NEAR = 48, 1 << 16                           # rows that read y where it lies, of so many numbers: it is in L2
+ROWS = 128                                        # of a transposed x turned at a time, beside the block in L2
+SHARED = 1 << 23                                  # multiplications from which all cores share the work: 0.14 ms on one
+LEAST = 64                                        # rows or columns for each: a panel
+BROAD = 128                                       # columns for each, from which they are cut: none lays out another's y then
+LOW, THIN = 20, 32                                # less rows meet y where it lies, so many of its rows at a time
+TURN = 16                                         # rows that can be turned
+DOTS, LONG = 8, 256                               # rows up to which they meet those of a transpose, 4 more if these are long
+
+TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
+    x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
+    y_sizes, y_steps = word(y_id + {sizes}), word(y_id + {steps})
+    out_steps, above = word(out_id + {steps}), (word(x_id + {dimensions}) & 255) - 2
+    m, deep, n = word(x_sizes + 8 * above), word(y_sizes + 8 * above), word(y_sizes + 8 * above + 8)
+    row, step = word(x_steps + 8 * above), word(x_steps + 8 * above + 8)
+    down, beside = word(y_steps + 8 * above), word(y_steps + 8 * above + 8)
+    line, given = word(out_steps + 8 * above), 2 - (word(more_id + {dimensions}) & 255)
+    x_at, y_at, out_at = word(x_id + {data}), word(y_id + {data}), word(out_id + {data})
+    if (row != 4 and step != 4) or (down != 4 and beside != 4) or (row | step | down | beside | x_at | y_at) & 3:
+        return False
+    room, turned, more = memory(room_at), memory(room_at + {block} * 4), memory(word(more_id + {data}))
+    row, step, down, beside, line = row >> 2, step >> 2, down >> 2, beside >> 2, line >> 2
+    passing = m <= {low} and step == 1 == beside
+    most = {turned} if step != 1 else {thin} if passing else {deep}
+    groups = 1 if step == 1 else (m + {rows} - 1) // {rows}
+    pieces = (deep + most - 1) // most
+    panels = (n + {panel} - 1) // {panel}
+    some = min({block}, max({small}, m * {share})) // ((deep + pieces - 1) // pieces * {panel})
+    parts = panels if passing else (panels + some - 1) // some
+    products = 1
+    for d in range(above):
+        products *= word(x_sizes + 8 * d)
+    for product in range(products):
+        x_now, y_now, out_now, rest = x_at, y_at, out_at, product
+        for d in range(above - 1, -1, -1):
+            k = rest % word(x_sizes + 8 * d)
+            rest //= word(x_sizes + 8 * d)
+            x_now, y_now = x_now + k * word(x_steps + 8 * d), y_now + k * word(y_steps + 8 * d)
+            out_now += k * word(out_steps + 8 * d)
+        x, y, out = memory(x_now), memory(y_now), memory(out_now)
+        filled = {dots_of} + 4 * (deep > {long}) < m <= {lanes} or 3 * {lanes} <= 2 * m <= 4 * {lanes}
+        if (down == 1 == step and filled and n >= 2 * {lanes} and deep >= {lanes}
+                and 3 * {lanes} * (deep + 2 * {lanes}) <= {block}):
+            turn(x, row, m, deep, room)
+            for at in range(0, n, {half}):
+                j, then = min(at, n - {half}), min(at + {half}, n - {half}) * beside
+                if m <= {lanes}:
+                    across1(y, j * beside, beside, room, 0, more, j * given, out, j, line, deep, m - 1, then)
+                else:
+                    across2(y, j * beside, beside, room, 0, more, j * given, out, j, line, deep, m - 1, then)
+            continue
+        if m < {low} and down == 1:
+            for at in range(0, n, {columns}):
+                j = min(at, n - {columns})
+                for i in range(0, m, {high}):
+                    dots(x, i * row, row, y, j * beside, beside, more, j * given, out, i * line + j, line, deep, m - 1 - i)
+            continue
+        for piece in range(pieces):
+            first = deep * piece // pieces
+            length = deep * (piece + 1) // pieces - first
+            for part in range(parts):
+                start = panels * part // parts * {panel}
+                broad = min(n, panels * (part + 1) // parts * {panel}) - start
+                laid, place, across, apart = room, 0, {panel}, length * {panel}
+                if beside == 1 and n % {lanes} == 0 and (m <= {few} and down * length <= {near} or passing):
+                    laid, place, across, apart = y, first * down + start, down, {panel}
+                else:
+                    lay(y, first * down + start * beside, down, beside, length, broad, room, {panel}, apart)
+                for group in range(groups):
+                    top = m * group // groups
+                    high = m * (group + 1) // groups - top
+                    rows, at, far = x, top * row + first, row
+                    if step != 1:     # an odd number of vectors: rows do not meet in the same lines of the cache
+                        rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}
+                        lay(x, top + first * step, 1, step, high, length, turned, far, {panel})
+                    tiles = (high + {six} - 1) // {six}
+                    sixes = high - {five} * tiles
+                    for t in range(tiles):
+                        i = {five} * t + min(t, sixes)
+                        for j in range(0, broad, {panel}):
+                            many = min({panel}, broad - j)
+                            registers = (many + {lanes} - 1) // {lanes}
+                            o = (top + i) * line + start + j
+                            base, m0, below = more, (start + j) * given, 0
+                            if piece > 0:
+                                base, m0, below = out, o, line
+{tiles}
+    return True
+"""
+
+LAY = """
+
+@cached
+def turn(x, row, m, deep, room):
+    \"\"\"room[p wide + r] = x[r row + p], a register or two for each p; rows beyond the last are that one again.\"\"\"
+    wide, apart = (m + {lanes} - 1) // {lanes} * {lanes}, ((deep + {lanes} - 1) // {lanes} | 1) * {lanes}
+    last = part(room, wide * deep)
+    for r in range(0, m, {lanes}):
+        if r + {lanes} <= m:
+            lay(x, r * row, 1, row, deep, {lanes}, part(room, r), wide, 0)
+        else:
+            for i in range({lanes}):
+                copy(last, i * apart, x, min(r + i, m - 1) * row, deep)
+            lay(last, 0, 1, apart, deep, {lanes}, part(room, r), wide, 0)
+
+@cached
+def lay(x, at, down, beside, high, many, out, gap, apart):
+    whole = many // {lanes} * {lanes}
+    last = whole // {panel} * apart + whole % {panel}
+    if beside == 1:
+        for p in range(high):
+            for c in range(0, whole, {lanes}):
+                store(out, p * gap + c // {panel} * apart + c % {panel}, load(x, at + p * down + c))
+            if whole < many:
+                store(out, p * gap + last, load_first(x, at + p * down + whole, many - whole))
+        return
+    for c in range(0, whole, {lanes}):            # lines are fetched ahead, so x is read along them
+        for part in range(0, high, {lanes}):
+            p = min(part, high - {lanes})
+            transpose(x, at + p + c * beside, beside, out, p * gap + c // {panel} * apart + c % {panel}, gap)
+    for p in range(high if whole < many else 0):
+        store(out, p * gap + last, none())
+        for c in range(whole, many):
+            put(out, p * gap + last + c - whole, get(x, at + p + c * beside))
+"""
+
+
+@cache
+def kernel() -> Any:
+    lanes, registers = machine()
+    width, (six, five), (high, columns), head = WIDTH[registers], HEIGHTS, SQUARE[lanes], object.__basicsize__
+    lines = []
+    for rows in HEIGHTS:
+        for count in range(width, 0, -1):
+            lines += [f"{'el' * bool(lines)}if registers == {count} and t {'<' if rows == six else '>='} sixes:",
+                      f"    tile{rows}x{count}(rows, at + i * far, far, laid, place + j // {width * lanes} * apart, across, "
+                      "base, m0, below, out, o, line, length, many)"]
+    tiles = "\n".join(" " * 28 + line for line in lines)
+    return compiled((TEXT + LAY).format(
+        tiles=tiles, lanes=lanes, width=width, panel=width * lanes, six=six, five=five, deep=DEEP, turned=TURNED, rows=ROWS,
+        dots_of=DOTS, long=LONG, half=lanes // 2, block=BLOCK, small=SMALL, share=SHARE, few=FEW, near=NEAR, low=LOW,
+        thin=THIN, high=high, columns=columns, data=head, dimensions=head + 8, sizes=head + 16, steps=head + 24))
+
+
+class Room(local):
+    """Each thread's memory for y's block and rows of x, used again; it begins with a line of the cache."""
+
+    def __init__(self) -> None:
+        self.held = np.empty(BLOCK + ROWS * (TURNED + 2 * machine()[0]) + 16, np.float32)
+        self.place = self.held.ctypes.data + -self.held.ctypes.data % 64
+
+
+@cache
+def room() -> Room:
+    return Room()
+
+
+NOTHING = np.zeros((1, 64), np.float32)           # what is added to a panel of the result where there is no bias
+
+
+def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
+    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, more (n,)."""
+    _ = x.base, y.base                            # batches of vmap say that they are no arrays
+    more = NOTHING if more is None else more
+    if x.size * y.shape[-1] < SHARED or cores() == 1:
+        run(x, y, out, more)
+        return
+    axis = 0 if out.ndim > 2 or out.shape[1] < min(len(out), BROAD * cores()) else 1
+    size, unit = out.shape[axis], LEAST if axis else 1
+    parts = max(1, min(cores(), size // LEAST if out.ndim == 2 else size))
+    bounds = [size * k // parts // unit * unit for k in range(parts)] + [size]
+    cuts = [slice(*bounds[k:k + 2]) for k in range(parts)]
+    if axis == 0:
+        calls = [(x[cut], y[cut] if y.ndim > 2 else y, out[cut], more) for cut in cuts]
+    else:
+        calls = [(x, y[:, cut], out[:, cut], more if more is NOTHING else more[cut]) for cut in cuts]
+    pool.run(run, calls)
+
+
+def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
+    """The loop, in this thread's room."""
+    (m, n), (six, five) = out.shape[-2:], HEIGHTS
+    rows = max(m, five * -(-m // six))            # that tiles make
+    if m <= LOW and out.ndim == 2 and (x.strides[1] != 4 or y.strides[0] != 4 and m < rows):
+        few, made = np.zeros((rows, x.shape[1]), np.float32), np.empty((rows, n), np.float32)
+        few[:m] = x
+        run(few, y, made, more)
+        out[...] = made[:m]
+    elif n < LOW <= m and out.ndim == 2 and x.strides[1] != 4:     # (y^T x^T)^T
+        turned = np.empty((n, m), np.float32)
+        run(y.T, x.T, turned, NOTHING)
+        np.add(turned.T, more if more.ndim == 1 else 0, out=out)
+    elif x.shape[-1] < TURN and y.strides[-1] != 4:
+        run(x, y.copy(), out, more)
+    elif not kernel()(id(x), id(y), id(out), id(more), room().place):
+        run(straight(x), straight(y), out, more)
+
+
+def straight(x: ndarray) -> ndarray:
+    """Matrices whose rows or columns lie number by number."""
+    return x if x.flags.aligned and 4 in x.strides[-2:] else np.ascontiguousarray(x)

@@ -1,0 +1,300 @@
+"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down what is done to them.
+
+The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what they meet, so that a
+float32 loop stays one; functions are those of the scalars world (loops/scalar_math.py), others are written out by their own rule.
+"""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from functools import cache
+from math import copysign
+from typing import Any
+
+import numpy as np
+
+from rushlight.loops import scalar_math
+from rushlight.kernels.gelu import ABOVE, BELOW
+from rushlight.core.table import BOOL as RESULT_BOOL
+from rushlight.core.table import SHARED, TABLE, Op, rebind
+
+REALS = (np.dtype(np.float32), np.dtype(np.float64))
+BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
+SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "b1"}
+TYPES = (*REALS, BOOL, INT)                       # what fused loops work in
+ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
+
+
+class NotFused(Exception):
+    """This op stays a call of its NumPy kernel."""
+
+
+class Scalar:
+    """One element, as text with a dtype; `rank` says whether brackets are needed around it."""
+
+    __slots__ = ("dtype", "rank", "text")
+
+    def __init__(self, text: str, dtype: np.dtype, rank: int = ATOM):
+        self.text, self.dtype, self.rank = text, dtype, rank
+
+    def within(self, rank: int) -> str:
+        return self.text if self.rank >= rank else f"({self.text})"
+
+    def __neg__(self) -> Scalar:
+        return Scalar(f"-{self.within(ATOM)}", self.dtype, PRODUCT)
+
+    def __invert__(self) -> Scalar:
+        if self.dtype != BOOL:
+            raise NotFused
+        return Scalar(f"{self.within(ATOM)} ^ True", BOOL, COMPARISON + 1)
+
+    def __pow__(self, n: Any) -> Scalar:
+        return power(self, n)
+
+    def __rpow__(self, n: Any) -> Scalar:
+        return power(constant(n, self.dtype), self)
+
+    def __abs__(self) -> Scalar:
+        return Scalar(f"abs({self.text})", self.dtype)
+
+
+def constant(value: Any, dtype: np.dtype) -> Scalar:
+    """A Python number as text in a dtype."""
+    if isinstance(value, Scalar):
+        return value if value.dtype == dtype else cast(value, dtype)
+    if value is True or value is False:
+        value = int(value)
+    if dtype == INT and isinstance(value, int):
+        return Scalar(str(value), INT, ATOM if value >= 0 else PRODUCT)
+    if dtype not in REALS:
+        raise NotFused
+    number = repr(float(value)) if float(value) != int_or(value) else str(int(value))
+    return Scalar(f"{SHORT[dtype.name]}({number})", dtype)
+
+
+def int_or(value: Any) -> Any:
+    """The whole number that it is, if it can be written as one; -0.0 cannot."""
+    return int(value) if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0) else None
+
+
+def cast(x: Scalar, dtype: np.dtype) -> Scalar:
+    if x.dtype == dtype:
+        return x
+    if dtype == BOOL:
+        return Scalar(f"{x.within(SUM)} != 0", BOOL, COMPARISON)
+    if dtype not in TYPES:
+        raise NotFused
+    return Scalar(f"{SHORT[dtype.name]}({x.text})", dtype)
+
+
+def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
+    """Both operands in one dtype: numbers take the other's, bool gives way."""
+    if not isinstance(x, Scalar):
+        return constant(x, real_if(x, y.dtype)), cast(y, real_if(x, y.dtype))
+    if not isinstance(y, Scalar):
+        return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype))
+    if x.dtype != y.dtype:
+        wide = np.promote_types(x.dtype, y.dtype) if BOOL not in (x.dtype, y.dtype) else \
+            x.dtype if y.dtype == BOOL else y.dtype
+        return cast(x, wide), cast(y, wide)
+    return x, y
+
+
+def real_if(number: Any, dtype: np.dtype) -> np.dtype:
+    """The dtype in which a Python number meets an element of `dtype`."""
+    if dtype in REALS or (dtype == INT and isinstance(number, int)):
+        return dtype
+    raise NotFused
+
+
+def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
+    """`x sign y` and its reflection; the right operand needs brackets at the same rank."""
+    def operator(x: Any, y: Any) -> Scalar:
+        x, y = meet(x, y)
+        if result is None and x.dtype == BOOL:
+            raise NotFused
+        if sign == "/" and x.dtype == INT:
+            raise NotFused
+        right = y.within(rank + 1)             # a (b c) is not (a b) c in the last bit
+        return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
+    return operator, lambda x, y: operator(y, x)
+
+
+def logical(sign: str) -> tuple[Callable, Callable]:
+    def operator(x: Any, y: Any) -> Scalar:
+        if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
+            raise NotFused
+        return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
+    return operator, lambda x, y: operator(y, x)
+
+
+for _name, _sign, _rank in (("add", "+", SUM), ("sub", "-", SUM), ("mul", "*", PRODUCT), ("truediv", "/", PRODUCT)):
+    _direct, _reflected = infix(_sign, _rank)
+    setattr(Scalar, f"__{_name}__", _direct)
+    setattr(Scalar, f"__r{_name}__", _reflected)
+for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+    _direct, _reflected = logical(_sign)
+    setattr(Scalar, f"__{_name}__", _direct)
+    setattr(Scalar, f"__r{_name}__", _reflected)
+for _name, _sign in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+    setattr(Scalar, f"__{_name}__", infix(_sign, COMPARISON, BOOL)[0])
+
+
+def power(x: Scalar, y: Any) -> Scalar:
+    """x^y; by products for the exponents people write, as the array kernel does."""
+    if x.dtype not in REALS:
+        raise NotFused
+    one = constant(1, x.dtype)
+    simple: dict[Any, Callable[[], Scalar]] = {
+        1: lambda: x, 2: lambda: x * x, 3: lambda: x * x * x, 0.5: lambda: call("sqrt", x),
+        -1: lambda: one / x, -0.5: lambda: one / call("sqrt", x)}
+    if not isinstance(y, Scalar) and y in simple:
+        return simple[y]()
+    return call("pow", *meet(x, y))
+
+
+def call(name: str, *args: Scalar) -> Scalar:
+    """A function of the scalars world; float64's has its dtype in the name."""
+    dtype = next(a.dtype for a in reversed(args) if isinstance(a, Scalar))
+    if dtype not in REALS:
+        raise NotFused
+    result = BOOL if name in TABLE and TABLE[name].result == RESULT_BOOL else dtype
+    suffix = "" if dtype == REALS[0] else "64"
+    return Scalar(f"{name}{suffix}({', '.join(a.text for a in args)})", result)
+
+
+def where(c: Scalar, x: Any, y: Any) -> Scalar:
+    """x where c, else y."""
+    if isinstance(x, Scalar) or isinstance(y, Scalar):
+        x, y = meet(x, y)
+    if not isinstance(x, Scalar) or c.dtype != BOOL:
+        raise NotFused
+    if x.dtype not in REALS:
+        raise NotFused
+    return Scalar(f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype)
+
+
+def function(name: str) -> Callable:
+    """What a name in a rule means: a function of the scalars world, or the rule of that name written out."""
+    if name in scalar_math.NAMES:
+        def known(*args: Any) -> Scalar:
+            first = next(a for a in args if isinstance(a, Scalar))
+            together = [constant(a, first.dtype) for a in args]
+            return call(name, *together)
+        return known
+    if name in TABLE and TABLE[name].elementwise and can_fuse(TABLE[name]):
+        return lambda *args: write_out(TABLE[name], args)
+    raise NotFused
+
+
+class World(dict):
+    """The names of a rule, looked up as symbols."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name) and name not in TABLE:
+            raise NotFused
+        if name in SHARED:
+            found = self[name] = on_symbols(SHARED[name])
+            return found
+        found = self[name] = SPECIAL.get(name) or function(name)
+        return found
+
+
+def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
+    bx = x * beta
+    return where(bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta)
+
+
+def below(t: Scalar) -> tuple[Scalar, Scalar]:
+    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20 (kernels/gelu.py)."""
+    bell = call("exp", t * t * -0.5)
+    over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
+    return bell, bell * (polynomial(over, t) / polynomial(under, t))
+
+
+def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
+    """The highest power's first."""
+    r = t * coefficients[0]
+    for c in coefficients[1:-1]:
+        r = (r + c) * t
+    return r + coefficients[-1]
+
+
+def gelu(x: Scalar) -> Scalar:
+    """With a relative error as small below 0 as above it, which 1 + erf(x) has not."""
+    if x.dtype != REALS[0]:
+        return symbolic(TABLE["gelu"])(x)
+    near = call("minimum", *meet(abs(x), 20.0))
+    return (x + abs(x)) * 0.5 - near * below(near)[1]
+
+
+def gelu_slope(x: Scalar) -> Scalar:
+    if x.dtype != REALS[0]:
+        return symbolic(TABLE["gelu_slope"])(x)
+    bell, h = below(call("minimum", *meet(abs(x), 20.0)))
+    return where(x > 0, 1 - h, h) + x * bell * 0.3989422804014327
+
+
+def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
+    """From the nearer end, as the kernel does it; a weight for each element may be of both sorts."""
+    if not isinstance(weight, (int, float)):
+        raise NotFused
+    way = y - x
+    return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
+
+
+# A world: what names in rules mean here, where that is neither a function of the scalars world nor the op's own formula.
+SPECIAL: dict[str, Callable] = {"gelu": gelu, "gelu_slope": gelu_slope, "where": where, "softplus": softplus,
+                                "pow": power, "lerp": lerp, "expm1": lambda x: call("expm1", x),
+                                "abs": abs, "log1p": lambda x: call("log1p", x)}
+
+
+def write_out(op: Op, args: tuple) -> Scalar:
+    """The op's rule run on symbols."""
+    direct = SPECIAL.get(op.name)
+    if direct is None and op.name in scalar_math.NAMES:
+        direct = function(op.name)
+    return direct(*args) if direct is not None else symbolic(op)(*args)
+
+
+def can_fuse(op: Op) -> bool:
+    """Whether a loop may write the op's formula out in place of a call of its kernel."""
+    return op.options.get("fused", True)
+
+
+@cache
+def symbolic(op: Op) -> Callable:
+    """The op's rule with its names looked up as symbols."""
+    if op.name in op.forward.__code__.co_names:   # "erfinv(x)" says nothing: there is only the kernel
+        raise NotFused
+    return on_symbols(op.forward)
+
+
+def on_symbols(rule: Callable) -> Callable:
+    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
+    world = World(__builtins__={})
+    for name in rule.__code__.co_names:  # type: ignore[attr-defined]
+        world[name]
+    return rebind(rule, dict(world))
+
+
+def expression_of(op: Op, of: str, args: list) -> Scalar | None:
+    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an argument as it is."""
+    if not can_fuse(op):
+        raise NotFused
+    rule = op.rules[of] if of else None
+    made = write_out(op, tuple(args)) if rule is None else on_symbols(rule)(*args)
+    if not isinstance(made, Scalar):
+        raise NotFused
+    return None if any(made is a for a in args) else made
+
+
+def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
+    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
+    converts = op is TABLE["to"]
+    if not (op.elementwise or converts) or not can_fuse(op) or dtype not in TYPES:
+        raise NotFused
+    if any(isinstance(a, Scalar) and a.dtype not in TYPES for a in args):
+        raise NotFused
+    made = cast(args[0], dtype) if converts else write_out(op, args)
+    return cast(made, dtype)

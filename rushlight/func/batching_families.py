@@ -1,0 +1,218 @@
+"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word `batched` in their entry.
+
+A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for one sample, and returns
+what the op makes of all samples, the batch first. What has no rule runs sample by sample, with a warning.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from rushlight.func.batching import Level, Part, rules, slow, wrap
+from rushlight.core.arguments import reduced_dims
+from rushlight.core.table import Op, entries
+from rushlight.core.worlds import TENSORS
+from rushlight.core.tensor import Tensor
+
+Parts = Sequence[Any]                             # of Part, of a list of them, or None for an input left out
+SPECIAL: dict[Op, Callable] = {}                  # rules of single ops: func/batching_rules.py and others
+# For a file of ops that the package loads on demand, the file of its rules, which is loaded with the first of its ops.
+RULE_FILES = {
+    "rushlight.ops.nn.attention": "rushlight.func.layer_rules",
+    "rushlight.ops.nn.conv": "rushlight.func.layer_rules",
+    "rushlight.ops.nn.dropout": "rushlight.func.layer_rules",
+    "rushlight.ops.nn.loss": "rushlight.func.layer_rules",
+    "rushlight.ops.nn.normalization": "rushlight.func.layer_rules",
+    "rushlight.ops.reduce.sorting": "rushlight.func.sorting_rules",
+    "rushlight.ops.shape.as_strided": "rushlight.func.strided_rules",
+}
+DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", "first", "second"}
+
+
+def rule(*functions: Any) -> Callable[[Callable], Callable]:
+    """The function is the rule of these ops: `@rule(mm, mv)`."""
+    def register(function: Callable) -> Callable:
+        SPECIAL.update(dict.fromkeys(entries(*functions), function))
+        return function
+    return register
+
+
+@rules
+def rule_of(op: Op) -> Callable:
+    """(op, level, parts, settings) -> what the op makes of the values, and whether it has the batch in front."""
+    rule = chosen(op)
+    if op.options.get("random"):                  # it says itself
+        return rule
+
+    folds = rule in (fold, one_by_one) or op in SPECIAL and not op.is_view
+
+    def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
+        for p in parts:
+            if p is not None and (any([one.mapped for one in p]) if p.__class__ is list else p.mapped):
+                return (without_samples if folds and not level.size else rule)(op, level, parts, settings), True
+        return call(op, [values(p) for p in parts], settings), False
+    return run
+
+
+def chosen(op: Op) -> Callable:
+    """Its own rule, that of the word in its entry, that of its family; else sample by sample."""
+    home = op.forward.__module__
+    if home in RULE_FILES:
+        import_module(RULE_FILES[home])
+    word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)  # type: ignore[attr-defined]
+    return SPECIAL.get(op) or WORDS.get(word, one_by_one)
+
+
+def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Empty results, of the shape that the op gives for one sample of zeros: a dimension into which no samples are folded
+    does not tell its own size."""
+    one = Level(1, level.randomness, level.name)
+
+    def zeros(p: Any) -> Any:
+        if isinstance(p, list):
+            return [zeros(each) for each in p]
+        if p is None or not p.mapped:
+            return p and Part(p.value, one)
+        x = p.value
+        smooth = x.is_floating_point() or x.is_complex()
+        return Part(wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one)
+    made = chosen(op)(op, one, [zeros(p) for p in parts], settings)
+    return made.narrow(0, 0, 0) if isinstance(made, Tensor) else [t.narrow(0, 0, 0) for t in made]
+
+
+def flat(parts: Parts) -> list[Part]:
+    return [one for p in parts if p is not None for one in (p if isinstance(p, list) else [p])]
+
+
+def values(p: Any) -> Any:
+    return None if p is None else [one.value for one in p] if isinstance(p, list) else p.value
+
+
+def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
+    """The op on tensors, its arguments in the order of the entry."""
+    return TENSORS[op.name](*inputs, *settings)
+
+
+# -- families ------------------------------------------------------------------------------------------------------------
+
+def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). Elementwise ops, and those
+    that do the same to each element."""
+    ndim = max([p.ndim for p in parts if p is not None])
+    return call(op, [p and p.lined(ndim) for p in parts], settings)
+
+
+def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size 1."""
+    x, = parts
+    dim, keepdim = settings
+    if not x.ndim:
+        reduced_dims(dim, 0)
+        return call(op, [x.value.unsqueeze(1)], ((1,), False))
+    dims = None if dim is None else reduced_dims(dim, x.ndim, op.options.get("empty"))
+    return call(op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim))
+
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Stacks of matrices: the batch is one more dimension of the stack."""
+    found = flat(parts)
+    ndim = max(p.ndim for p in found)
+    apart = len({p.ndim for p in found}) > 1      # of several outputs, each has another one's leading dimensions
+    if any(p.ndim < 2 for p in found) or (apart and "outputs" in op.options):
+        return one_by_one(op, level, parts, settings)
+    made = call(op, [p and p.whole(ndim) for p in parts], settings)
+    if isinstance(made, Tensor):
+        return made
+    return [t.expand((level.size, 0)) if t.array.shape == (0,) else t for t in made]    # left out for all samples
+
+
+def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Inputs and results of one shape each."""
+    return call(op, [p and p.whole() for p in parts], settings)
+
+
+def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch.
+
+    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`, which insert dimensions.
+    """
+    names = op.inputs + op.settings
+    ndim = max((p.ndim for p in flat(parts)), default=0)
+    point = ndim == 0 and op.options.get("batched") != "insert"
+    inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
+              for p in parts]
+    moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]
+    made = call(op, inputs, moved)
+    return without_dim(made) if point else made
+
+
+def without_dim(made: Any) -> Any:
+    """Results for samples of no dimensions, which were given one of size 1."""
+    if isinstance(made, (tuple, list)):
+        return [without_dim(t) for t in made]
+    return made.squeeze(1) if made.array.ndim == 2 and made.array.shape[1] == 1 else made
+
+
+def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
+    """A setting of one sample, for all samples."""
+    if name in DIMENSIONS:
+        return value if value is None else value + 1 if value >= 0 else value
+    if name in ("dims", "axes"):
+        return tuple(d + 1 if d >= 0 else d for d in (range(ndim) if value is None else value))
+    if name in ("size", "shape"):
+        return (size, *value) if isinstance(value, tuple) else value
+    if name == "key":
+        return (slice(None), *(value if isinstance(value, tuple) else (value,)))
+    if name == "amounts":
+        return ((0, 0), *value)
+    return value
+
+
+def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """On (N, C, ...), where the batch is as good as N: (B, N, ...) as (B N, ...), and back."""
+    inputs = [p and folded(p.whole()) for p in parts]
+    return unfolded(call(op, inputs, settings), level.size)
+
+
+def folded(t: Tensor) -> Tensor:
+    """(B, N, ...) -> (B N, ...)."""
+    b, n, *rest = t.array.shape
+    return t.reshape((b * n, *rest))  # type: ignore[attr-defined]
+
+
+def unfolded(made: Any, b: int) -> Any:
+    """(B N, ...) -> (B, N, ...)."""
+    if isinstance(made, (tuple, list)):
+        return [unfolded(t, b) for t in made]
+    n, *rest = made.array.shape
+    return made.reshape((b, n // b if b else n, *rest))
+
+
+def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """RuntimeError: numbers decide the shape of the result, which no batch could have."""
+    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+                       f"over aten::{op.called}.")
+
+
+# -- sample by sample ----------------------------------------------------------------------------------------------------
+
+def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    """The op on each sample, and the results stacked."""
+    slow(op.called)
+
+    def sample(p: Any, i: int) -> Any:
+        if isinstance(p, list):
+            return [sample(one, i) for one in p]
+        return p if p is None else p.value.select(0, i) if p.mapped else p.value
+    made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
+    if not made:
+        raise RuntimeError(f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known")
+    stack = TENSORS["stack"]
+    return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
+
+
+WORDS: dict[str, Callable] = {"align": align, "reduction": reduction, "matrix": matrix, "whole": whole, "shift": shift,
+                              "insert": shift, "fold": fold, "dynamic": dynamic}

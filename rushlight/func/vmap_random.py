@@ -1,0 +1,84 @@
+"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for all, or raises."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.mode import current, mode
+from rushlight.base.errors import explain
+from rushlight.func.batching import Batch, Level, wrap
+from rushlight.core.tensor import Tensor, from_array
+
+ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+         "randomness flags on vmap or perform the randomness operation out of vmap")
+SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or arrays. Default: (0,).
+PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}
+
+
+class Draws:
+    """A generator inside a vmap: its methods return a Batch if samples differ, else an array."""
+
+    def __init__(self, generator: Any, level: Level):
+        self.level = level
+        self.generator = generator if level.outer is None else Draws(generator, level.outer)
+
+    def __getattr__(self, name: str) -> Callable:
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            if self.level.randomness == "error":
+                raise RuntimeError(explain(ERROR))
+            method = getattr(self.generator, name)
+            return (self.same if self.level.randomness == "same" else self.different)(name, method, args, kwargs)
+        return draw
+
+    def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
+        if any(self.mapped(a) for a in args):
+            raise RuntimeError(explain(SAME, "draw outside of vmap, or say randomness='different'"))
+        return method(*args, **kwargs)
+
+    def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
+        """One draw for all samples: torch's numbers, in torch's order."""
+        size = self.level.size
+        if name == "randperm":
+            made = np.stack([method(*args, **kwargs) for _ in range(size)])
+        elif name == "multinomial" and args[0].ndim == 2:  # weights (B, n, c): draw for (B n, c)
+            weights = from_array(self.spread(args[0]))
+            rows = method(weights.flatten(0, 1).array, *args[1:], **kwargs)  # type: ignore[attr-defined]
+            made = from_array(rows).reshape(*weights.shape[:2], -1).array  # type: ignore[attr-defined]
+        else:
+            places = PLACES.get(name, (0,))
+            made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)
+        return Batch(from_array(made), self.level)
+
+    def mapped(self, a: Any) -> bool:
+        return isinstance(a, Batch) and a.level is self.level
+
+    def spread(self, a: Any) -> Any:
+        """A shape or an array of one sample, with the batch dimension."""
+        if self.mapped(a):
+            return a.value.array
+        if isinstance(a, Batch):
+            return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined,arg-type]
+        if isinstance(a, np.ndarray):
+            return np.broadcast_to(a, (self.level.size, *a.shape)).copy()
+        return (self.level.size, *((a,) if isinstance(a, int) else a))
+
+
+def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
+    """`draw(values of x)`, which draws for all samples at once in memory order, as torch does.
+
+    None if x is not batched at this level, or the level does not draw different numbers per sample.
+    """
+    array: Any = x.array
+    if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
+        return None
+    token = current.set(level.around(mode()))
+    try:
+        return wrap(draw(array.value), level)
+    finally:
+        current.reset(token)
+
+
+Level.draws, Level.drawn = Draws, drawn  # type: ignore[attr-defined]

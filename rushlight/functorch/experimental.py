@@ -1,9 +1,0 @@
-"""functorch.experimental: names that were on trial there and are in torch.func now."""
-from __future__ import annotations
-
-from rushlight.func.forward import jvp
-from rushlight.func.jacobians import hessian, jacfwd
-from rushlight.func.modules import replace_all_batch_norm_modules_
-from rushlight.func.reverse import functionalize
-
-__all__ = ["functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]

@@ -1,0 +1,1 @@
+"""What the library says of its ops: formulas, docstrings, sources."""

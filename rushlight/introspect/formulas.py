@@ -1,0 +1,344 @@
+"""The world of formulas: names are symbols, and what a rule computes with them is its own text.
+
+    >>> from rushlight.introspect.formulas import formula
+    >>> dy = formula(lambda g, x, y: -g * x / (x * x + y * y))
+    >>> print(dy)
+    -g * x / (x * x + y * y)
+    >>> print(dy.latex)
+    \\frac{-g \\, x}{x^{2} + y^{2}}
+"""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from itertools import groupby
+from math import log, pi, sqrt
+from typing import Any
+
+from rushlight.core.table import parameters
+from rushlight.core.worlds import rebind
+
+# How strongly an operator holds its operands together, as in Python; whatever is not listed needs no brackets.
+STRENGTH = {"if": 0, "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "|": 2, "^": 3, "&": 4, "<<": 5, ">>": 5,
+            "+": 6, "-": 6, "*": 7, "/": 7, "//": 7, "%": 7, "@": 7, "negative": 8, "~": 8, "**": 9}
+UNARY, POWER, ATOM = 8, 9, 10
+
+
+class Formula:
+    """An expression: `head` says of what kind, `parts` are its operands. Operators and calls make larger ones.
+
+    `str()` gives Python's text of it, with no bracket too many; `.latex` what a page shows.
+    """
+
+    __slots__ = ("head", "parts")
+
+    def __init__(self, head: str, *parts: Any):
+        self.head, self.parts = head, parts
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def __repr__(self) -> str:
+        return f"<formula {self}>"
+
+    @property
+    def latex(self) -> str:
+        """The formula in LaTeX's mathematics."""
+        return latex(self)
+
+    def __getattr__(self, name: str) -> Formula:
+        if name.startswith("_"):
+            raise AttributeError(name)            # what Python and NumPy ask for behind the scenes
+        return Formula("attribute", self, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Formula:
+        return Formula("call", self, args, kwargs)
+
+    def __getitem__(self, key: Any) -> Formula:
+        return Formula("item", self, key)
+
+    def __iter__(self) -> Iterator:
+        raise TypeError(f"{self} is a formula: it has no elements to loop over")
+
+    def __bool__(self) -> bool:
+        """Which way an `if` goes: as the walk through the branches says (see `branches`)."""
+        way = next(WAYS.get(), None)
+        if way is None:
+            raise Fork(self)
+        return way
+
+    __hash__ = object.__hash__
+
+
+def operator(head: str) -> Callable:
+    return lambda self, *others: Formula(head, self, *others)
+
+
+def reflected(head: str) -> Callable:
+    return lambda self, other: Formula(head, other, self)
+
+
+for _name, _head in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@",
+                     "pow": "**", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}.items():
+    setattr(Formula, f"__{_name}__", operator(_head))
+    setattr(Formula, f"__r{_name}__", reflected(_head))
+for _name, _head in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "neg": "negative",
+                     "invert": "~"}.items():
+    setattr(Formula, f"__{_name}__", operator(_head))
+
+
+# -- from a rule to its formula ------------------------------------------------------------------------------------
+
+class World(dict):
+    """Every name is a symbol, but for the Python that rules are built with."""
+
+    def __missing__(self, name: str) -> Formula:
+        return Formula("name", name)
+
+
+FORMULAS: dict[str, Any] = World({"__builtins__": builtins} | {
+    name: getattr(builtins, name) for name in ("enumerate", "list", "range", "slice", "tuple", "zip")})
+
+
+def formula(rule: Callable, symbols: Mapping[str, Any] = {}) -> Formula:
+    """What a rule, or an op's forward, computes; parameters are symbols of their own names, or what `symbols` gives.
+
+    A conditional expression that asks about a setting is followed both ways. TypeError for what only numbers can
+    answer, such as a loop over a tensor; helpers marked `@shared` are not entered: they print as calls.
+    """
+    given = [symbols.get(name, Formula("name", name)) for name in parameters(rule)]
+    inside = rebind(rule, FORMULAS)
+    return branches(lambda: inside(*given), ())
+
+
+class Fork(TypeError):
+    """An `if` asks about a symbol, and no walk through the branches is under way."""
+
+    def __init__(self, condition: Formula):
+        super().__init__(f"a formula is neither true nor false: {condition}")
+        self.condition = condition
+
+
+WAYS: ContextVar[Iterator[bool]] = ContextVar("ways", default=iter(()))  # noqa: B039  (the empty iterator stays empty)
+
+
+def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
+    """The formula of a run in which the first `if`s went these ways, and each later one went both."""
+    token = WAYS.set(iter(ways))
+    try:
+        return run()
+    except Fork as fork:
+        condition = fork.condition
+    finally:
+        WAYS.reset(token)
+    return Formula("if", branches(run, (*ways, True)), condition, branches(run, (*ways, False)))
+
+
+# Numbers that are better known by another name, to as many digits as every way of computing them gives.
+NUMBERS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda pi, log, sqrt: pi, lambda pi, log, sqrt: pi / 180, lambda pi, log, sqrt: 180 / pi,
+    lambda pi, log, sqrt: log(2), lambda pi, log, sqrt: log(10), lambda pi, log, sqrt: 2 / sqrt(pi),
+    lambda pi, log, sqrt: sqrt(pi) / 2, lambda pi, log, sqrt: 1 / sqrt(2), lambda pi, log, sqrt: 1 / sqrt(2 * pi),
+    lambda pi, log, sqrt: sqrt(2 / pi)]
+CONSTANTS = {f"{number(pi, log, sqrt):.14g}": number(*[Formula("name", name) for name in ("pi", "log", "sqrt")])
+             for number in NUMBERS}
+
+
+def known(value: Any) -> Any:
+    """A number as the formula that it abbreviates, if it is one of `CONSTANTS`."""
+    return CONSTANTS.get(f"{value:.14g}", value) if value.__class__ is float else value
+
+
+# -- Python's text ---------------------------------------------------------------------------------------------------
+
+def text(value: Any, least: int = 0) -> str:
+    """The text of a formula or of a plain value; in brackets if it holds together less than `least` asks for."""
+    value = known(value)
+    written, strength = pieces(value) if isinstance(value, Formula) else plain(value)
+    return f"({written})" if strength < least else written
+
+
+def pieces(f: Formula) -> tuple[str, int]:
+    """A formula's text, and how strongly it holds together."""
+    head, parts = f.head, f.parts
+    strength = STRENGTH.get(head, ATOM)
+    if head == "name":
+        return parts[0], ATOM
+    if head == "call":
+        function, args, kwargs = parts
+        inner = [*map(text, args), *(f"{name}={text(value)}" for name, value in kwargs.items())]
+        return f"{text(function, ATOM)}({', '.join(inner)})", ATOM
+    if head == "attribute":
+        return f"{text(parts[0], ATOM)}.{parts[1]}", ATOM
+    if head == "item":
+        key = parts[1]
+        inside = ", ".join(map(text, key)) if isinstance(key, tuple) and len(key) > 1 else text(key)
+        return f"{text(parts[0], ATOM)}[{inside}]", ATOM
+    if head == "if":
+        yes, condition, no = parts
+        return f"{text(yes, 1)} if {text(condition, 1)} else {text(no)}", strength
+    if len(parts) == 1:
+        return ("-" if head == "negative" else head) + text(parts[0], strength), strength
+    left, right = sides(head, strength)
+    return f"{text(parts[0], left)} {head} {text(parts[1], right)}", strength
+
+
+def sides(head: str, strength: int) -> tuple[int, int]:
+    """What the operands of an operator must hold: the left one groups by itself, for powers the right one."""
+    if head == "**":
+        return POWER + 1, UNARY
+    return strength + (strength == STRENGTH["=="]), strength + 1
+
+
+def plain(value: Any) -> tuple[str, int]:
+    """The text of what is no formula: numbers, None, slices, tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(text, value))
+        if isinstance(value, list):
+            return f"[{inside}]", ATOM
+        return (f"({inside},)" if len(value) == 1 else f"({inside})"), ATOM
+    if isinstance(value, slice):
+        ends = ["" if v is None else text(v) for v in (value.start, value.stop)]
+        return ":".join(ends if value.step is None else [*ends, text(value.step)]), ATOM
+    if value is Ellipsis:
+        return "...", ATOM
+    written = repr(value)
+    return written, UNARY if written.startswith("-") else ATOM
+
+
+# -- LaTeX -----------------------------------------------------------------------------------------------------------
+
+GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
+# A world: what the names in formulas look like in LaTeX.
+NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
+    "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "maximum": "\\max", "minimum": "\\min",
+    "sigmoid": "\\sigma", "log2": "\\log_2", "log10": "\\log_{10}", "digamma": "\\psi"}
+# A world: functions with a notation of their own.
+NOTATION: dict[str, Callable[..., str]] = {
+    "exp": lambda x: f"e^{{{latex(x)}}}",
+    "exp2": lambda x: f"2^{{{latex(x)}}}",
+    "sqrt": lambda x: f"\\sqrt{{{latex(x)}}}",
+    "rsqrt": lambda x: f"\\frac{{1}}{{\\sqrt{{{latex(x)}}}}}",
+    "reciprocal": lambda x: f"\\frac{{1}}{{{latex(x)}}}",
+    "square": lambda x: f"{latex(x, ATOM)}^{{2}}",
+    "abs": lambda x: f"\\left|{latex(x)}\\right|",
+    "floor": lambda x: f"\\left\\lfloor {latex(x)} \\right\\rfloor",
+    "ceil": lambda x: f"\\left\\lceil {latex(x)} \\right\\rceil",
+    "conj": lambda x: f"\\overline{{{latex(x)}}}",
+    "where": lambda condition, yes, no: f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}",
+}
+SIGNS = {"==": "=", "!=": "\\neq", "<=": "\\leq", ">=": "\\geq", "&": "\\land", "|": "\\lor", "^": "\\oplus",
+         "@": "\\,", "%": "\\bmod", "<<": "\\ll", ">>": "\\gg"}
+PREFIX = {"negative": "-", "~": "\\lnot "}
+WRAPPED = {"/": ("\\frac{{{}}}{{{}}}", POWER), "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM)}
+
+
+def latex(value: Any, least: int = 0) -> str:
+    """The same in LaTeX."""
+    value = known(value)
+    written, strength = latex_pieces(value) if isinstance(value, Formula) else latex_plain(value)
+    return f"\\left({written}\\right)" if strength < least else written
+
+
+def latex_pieces(f: Formula) -> tuple[str, int]:
+    """A formula in LaTeX, and how strongly it holds together."""
+    head, parts = f.head, f.parts
+    strength = STRENGTH.get(head, ATOM)
+    if head == "name":
+        return latex_name(parts[0]), ATOM
+    if head == "call":
+        return latex_call(*parts)
+    if head == "attribute":
+        return latex_attribute(*parts), ATOM
+    if head == "item":
+        return f"{latex(parts[0], ATOM)}_{{{latex(parts[1])}}}", ATOM
+    if head == "if":
+        return NOTATION["where"](parts[1], parts[0], parts[2]), POWER
+    if head in PREFIX:
+        return PREFIX[head] + latex(parts[0], strength), strength
+    if head in WRAPPED:
+        form, strength = WRAPPED[head]
+        return form.format(*map(latex, parts)), strength
+    if head == "**":
+        return f"{latex(parts[0], ATOM)}^{{{latex(parts[1])}}}", POWER
+    if head == "*":
+        return latex_product(f), strength
+    left, right = sides(head, strength)
+    return f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength
+
+
+def unsigned(written: str) -> str:
+    """No minus straight after another sign."""
+    return f"\\left({written}\\right)" if written.startswith("-") else written
+
+
+def latex_product(f: Formula) -> str:
+    """Factors side by side, equal ones as a power; numbers and brackets that do not come first after a dot: x (y) is
+    read as a call."""
+    first, factors = f.parts[0], [f.parts[1]]
+    while isinstance(first, Formula) and first.head == "*":
+        first, factor = first.parts
+        factors.append(factor)
+    negative = isinstance(first, Formula) and first.head == "negative"
+    factors.append(first.parts[0] if negative else first)         # -x * x is -(x^2)
+    written = ""
+    for _, same in groupby(reversed(factors), text):
+        one, *more = same
+        count = 1 + len(more)
+        shown = latex(one, POWER if written else STRENGTH["*"]) if count == 1 else f"{latex(one, ATOM)}^{{{count}}}"
+        shown = unsigned(shown) if written else shown
+        dot = "\\cdot" if shown[0].isdigit() or shown.startswith("\\left(") else "\\,"
+        written = f"{written} {dot} {shown}" if written else shown
+    return "-" + unsigned(written) if negative else written
+
+
+def latex_name(name: str) -> str:
+    if name in GREEK:
+        return f"\\{name}"
+    return name if len(name) == 1 else f"\\mathrm{{{escaped(name)}}}"
+
+
+def latex_call(function: Formula, args: tuple, kwargs: dict) -> tuple[str, int]:
+    name = function.parts[0] if function.head == "name" else ""
+    if name in NOTATION and not kwargs:
+        return NOTATION[name](*args), POWER
+    inside = [*map(latex, args), *(f"{latex_name(key)} = {latex(value)}" for key, value in kwargs.items())]
+    written = NAMED.get(name) or (f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM))
+    return f"{written}\\left({', '.join(inside)}\\right)", ATOM
+
+
+def latex_attribute(value: Any, name: str) -> str:
+    if name in ("T", "mT"):
+        return f"{latex(value, ATOM)}^\\top"
+    return f"\\operatorname{{{escaped(name)}}}\\left({latex(value)}\\right)"
+
+
+def cases(yes: Any, condition: Any, no: Any) -> str:
+    """The rows of a case distinction; one within its last row gives more rows."""
+    row, last = f"{latex(yes)} & \\text{{if }} {latex(condition)} \\\\ ", no
+    if isinstance(no, Formula) and no.head == "if":
+        return row + cases(*no.parts)
+    if isinstance(no, Formula) and no.head == "call" and str(no.parts[0]) == "where":
+        inner, yes, last = no.parts[1]
+        return row + cases(yes, inner, last)
+    return f"{row}{latex(last)} & \\text{{otherwise}}"
+
+
+def latex_plain(value: Any) -> tuple[str, int]:
+    if isinstance(value, (tuple, list)):
+        return f"\\left({', '.join(map(latex, value))}\\right)", ATOM
+    if value is Ellipsis:
+        return "\\ldots", ATOM
+    if isinstance(value, float) and "e" in repr(value):
+        digits, power = repr(value).split("e")
+        return f"{digits} \\cdot 10^{{{int(power)}}}", STRENGTH["*"]
+    if isinstance(value, complex):
+        return "i" if value == 1j else repr(value).replace("j", "i"), ATOM
+    if value is None or isinstance(value, (bool, str, slice)):
+        return f"\\mathrm{{{escaped(text(value))}}}", ATOM
+    return plain(value)
+
+
+def escaped(name: str) -> str:
+    return name.replace("_", "\\_")

@@ -1,0 +1,316 @@
+"""Docstrings and signatures of the table's functions, derived from their entries.
+
+The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
+follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
+written by hand: `doc=` in the entry, or in introspect/docstring_texts.py.
+"""
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from contextvars import Context
+from inspect import Parameter, Signature
+from operator import attrgetter
+from textwrap import TextWrapper
+from typing import Any
+
+from rushlight.base.text import define
+from rushlight.core.arguments import ROLES
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.core.table import BOOL, FLOATING, PUBLIC, REAL, TABLE, Op, parameters
+from rushlight.introspect.docstring_texts import NO_TEXT, TEXTS, Text
+from rushlight.core.worlds import ARRAYS
+from rushlight.core.tensor import Tensor
+
+wrap = TextWrapper(88, break_long_words=False, break_on_hyphens=False).fill
+indented = TextWrapper(88, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False).fill
+
+
+# -- signatures ------------------------------------------------------------------------------------------------------
+
+def public(op: Op, name: str) -> str:
+    """The name under which users know a parameter."""
+    return op.options.get("names", {}).get(name) or PUBLIC.get(name, name)
+
+
+def in_order(op: Op) -> list[str]:
+    """The parameters in the order in which users give them, by the names of the entry."""
+    return op.options.get("order", " ".join(op.inputs + op.settings)).split()
+
+
+def signature(op: Op, writes: bool = False) -> Signature:
+    """torch's signature of the op's function; of the method with an underscore if it `writes`."""
+    found = [Parameter(public(op, name), Parameter.VAR_POSITIONAL if name == op.options.get("variadic")
+                       else Parameter.POSITIONAL_OR_KEYWORD, default=op.defaults.get(name, Parameter.empty))
+             for name in in_order(op)]
+    kind = family(op)
+    more = (["dtype"] if kind == "reduction" else []) + (["out"] if kind != "view" and not writes else [])
+    return Signature(found + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in more])
+
+
+def family(op: Op) -> str:
+    """The name of the op's family: elementwise, binary, reduction, view or general."""
+    return op.family.__name__
+
+
+# -- the parts of a docstring ----------------------------------------------------------------------------------------
+
+def text(op: Op, writes: bool = False) -> str:
+    """The whole docstring; that of the form with an underscore if it `writes`."""
+    known = TEXTS.get(op.name, NO_TEXT)
+    head, says = known.formula or headline(op), sentence(op)
+    if writes:
+        head, says = f"input = {call_text(op)}", f"`{op.name}`, written back into the tensor, which is returned."
+    facts = [shapes(op, known), dtypes(op, known), *([] if writes else [other_names(op)])]
+    paragraphs = [head, wrap(says), wrap(" ".join(filter(None, facts))), wrap(raises(op, known, writes)),
+                  "\n".join(gradients(op)), (example_in_place if writes else example)(op, known)]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def sentence(op: Op) -> str:
+    """What the op does: said by the entry, by introspect/docstring_texts.py, or else by its kernel."""
+    return op.doc or TEXTS.get(op.name, NO_TEXT).says or opening(op.kernel)
+
+
+def opening(kernel: Any) -> str:
+    """The first paragraph of the docstring of a kernel of ours, with the next where it ends in a colon."""
+    if not hasattr(kernel, "__code__"):
+        return ""
+    first, *more = (kernel.__doc__ or "").split("\n\n")
+    return " ".join(" ".join([first, *(more[:1] if first.endswith(":") else [])]).split())
+
+
+def headline(op: Op) -> str:
+    """`out = x * y`; where the forward is no more than a call of the op itself, that call as users write it."""
+    made = expression(op, op.forward)
+    plain = not isinstance(made, Formula) or (made.head == "call" and not op.elementwise)
+    return f"out = {call_text(op) if plain else made}"
+
+
+def call_text(op: Op) -> str:
+    """The op as users call it: name(input, dim)."""
+    given = ", ".join(("*" if name == op.options.get("variadic") else "") + public(op, name) for name in in_order(op))
+    return f"{title(op)}({given})"
+
+
+def title(op: Op) -> str:
+    """The name under which users know the op."""
+    return op.called
+
+
+def expression(op: Op, function: Callable) -> Any:
+    """What a rule or the forward computes, in the public names; if symbols cannot go through it, words that say so."""
+    try:
+        return as_called(formula(function, {name: symbol(op, name) for name in parameters(function)}))
+    except TypeError:
+        return f"a program, in {op.forward.__module__}"
+
+
+def as_called(value: Any) -> Any:
+    """A formula whose calls have the users' order of arguments, where an entry has another."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(as_called, value))
+    if not isinstance(value, Formula):
+        return value
+    head, parts = value.head, [as_called(part) for part in value.parts]
+    op = TABLE.get(parts[0].parts[0]) if head == "call" and parts[0].head == "name" else None
+    if op is not None and "order" in op.options:
+        names = op.inputs + op.settings
+        parts[1] = tuple(parts[1][names.index(name)] for name in in_order(op) if names.index(name) < len(parts[1]))
+    return Formula(head, *parts)
+
+
+def symbol(op: Op, name: str) -> Any:
+    """What stands in a formula for a parameter of a rule: `x_shape` is input.shape."""
+    owner, _, fact = name.rpartition("_")
+    if name == "gs" and "outputs" in op.options:
+        return [Formula("name", f"g.{output}") for output in op.options["outputs"].split()]
+    if fact in ("shape", "dtype") and owner in op.inputs:
+        return getattr(Formula("name", public(op, owner)), fact)
+    return Formula("name", public(op, name))
+
+
+def shapes(op: Op, known: Text) -> str:
+    """What becomes of the shapes; empty where the family does not say."""
+    if known.shape:
+        return f"Shape: {known.shape}."
+    return {
+        "elementwise": f"Shapes: {listed(list(op.inputs), op)} broadcast to out's." if len(op.inputs) > 1 else
+                       "Shape: the input's.",
+        "reduction": "Shape: the input's without `dim`, which is a number, several, or None for all; with `keepdim` "
+                     "those dimensions stay, with length 1.",
+        "view": "A view: out shares the input's memory" + (" where it can, and is a copy else."
+                                                           if op.options.get("copies") else "."),
+        "binary": "Shapes: (..., n, k) and (..., k, m) give (..., n, m).",
+    }.get(family(op), "")
+
+
+def dtypes(op: Op, known: Text) -> str:
+    """What becomes of the dtypes; empty where neither family nor entry say."""
+    if known.dtype:
+        return f"Dtype: {known.dtype}."
+    if op.result in RESULTS:
+        return f"Dtype: {RESULTS[op.result]}."
+    if op.options.get("strict"):
+        return "Dtype: one for both operands, which is out's."
+    if family(op) == "elementwise" and len(op.inputs) > 1:
+        return "Dtype: promoted as in torch."
+    return "" if family(op) == "general" else "Dtype: the input's."
+
+
+RESULTS = {
+    FLOATING: "floating-point and complex ones stay, bool and integers become the default dtype",
+    BOOL: "bool",
+    REAL: "the input's; complex numbers give real ones",
+}
+
+
+def other_names(op: Op) -> str:
+    """The op's other names, and its form that writes."""
+    names = [name for name in op.options.get("alias", "").split() if name != title(op)]
+    writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
+    return " ".join(([f"Also called {' and '.join(names)}."] if names else [])
+                    + ([f"In place: {op.name}_."] if writing else []))
+
+
+def raises(op: Op, known: Text, writes: bool) -> str:
+    """Which error comes when."""
+    several = family(op) == "elementwise" and len(op.inputs) > 1
+    promoted = op.options.get("promote", " ".join(op.inputs)).split() if several else []
+    strict = [name for name in op.inputs if name not in promoted]
+    found = [f"TypeError if {listed(names, op, 'or')} is {what}" for names, what in (
+        (strict, "no tensor"), (promoted, "neither tensor nor number")) if names]
+    if several:
+        found.append("RuntimeError where shapes do not broadcast")
+    if op.options.get("strict"):
+        found.append("RuntimeError for different dtypes and for sizes that do not fit")
+    if family(op) == "reduction" or any(name in ROLES and "dim" in name for name in op.settings):
+        found.append("IndexError for a dimension that is not there")
+    if writes:
+        found.append("RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that requires grad")
+    return "; ".join(found + ([known.errors] if known.errors else [])) + "."
+
+
+def listed(names: list[str], op: Op, word: str = "and") -> str:
+    """Parameters in a sentence: `input`, `other` and `weight`."""
+    shown = ["one of `tensors`" if name == "tensors" else f"`{public(op, name)}`" for name in in_order(op)
+             if name in names]
+    return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+# -- gradients -------------------------------------------------------------------------------------------------------
+
+# What rules may ask for that is neither input, output nor setting.
+GIVEN = {"n": "how many elements make one of out's", "dims": "the dimensions that are reduced",
+         "gs": "the gradients of the outputs", "tensors_shapes": "the tensors' shapes"}
+
+
+def gradients(op: Op) -> list[str]:
+    """A line for each rule, and what the helpers in them are."""
+    made = {name: expression(op, rule) for name, rule in op.rules.items() if rule is not None}
+    if not made:
+        return ["It has no gradient."]
+    kept = ", both with the reduced dimensions kept" if family(op) == "reduction" else ""
+    lines = [f"    d {public(op, name)}: {made[name]}" for name in made]
+    asked = {name for rule in op.rules.values() if rule for name in parameters(rule)} - set(op.settings)
+    asked -= {"gs"} if "outputs" in op.options else set()
+    notes = [f"{name}: {GIVEN[name]}" for name in GIVEN if name in asked]
+    notes += [note for name in dict.fromkeys(called(list(made.values()))) for note in helper(name)]
+    return [f"Gradient, g being that of out{kept}:", *lines, *(indented(note) for note in notes)]
+
+
+def called(value: Any) -> Iterator[str]:
+    """The names that are called in a formula."""
+    if isinstance(value, Formula):
+        if value.head == "call" and value.parts[0].head == "name":
+            yield value.parts[0].parts[0]
+        value = value.parts
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from called(part)
+
+
+def helper(name: str) -> list[str]:
+    """What a name in a formula means, if the package has no function of that name to look up."""
+    kernel = ARRAYS.get(name)
+    if not hasattr(kernel, "__code__") or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins)):
+        return []
+    says = sentence(TABLE[name]) if name in TABLE else opening(kernel)
+    return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
+
+
+# -- examples --------------------------------------------------------------------------------------------------------
+
+def rushlight() -> Any:
+    """The package, as the examples' programs import it."""
+    return sys.modules["rushlight"]
+
+
+def example(op: Op, known: Text) -> str:
+    """A call and what comes out; empty if none is known, or if it cannot be run."""
+    code = known.example or default_example(op, data(op, known))
+    return run(code.replace("NAME", path(op)))
+
+
+def example_in_place(op: Op, known: Text) -> str:
+    """A call of the form with an underscore, on the same numbers."""
+    if not op.elementwise or any(name not in op.defaults for name in op.settings):
+        return ""
+    first, *others = data(op, known)
+    return run(f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})")
+
+
+def path(op: Op) -> str:
+    """How to reach the function from a program."""
+    with suppress(AttributeError):
+        if attrgetter(title(op))(rushlight()) is op.call:
+            return f"rushlight.{title(op)}"
+    return f"{op.forward.__module__}.{op.name}"
+
+
+def data(op: Op, known: Text) -> list[str]:
+    """Numbers for an elementwise op's inputs."""
+    if known.data:
+        return list(known.data)
+    one = "[0.25, 0.5, 0.75]" if op.result == FLOATING else "[-1.5, 0., 2.]"
+    return [one] if len(op.inputs) == 1 else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][:len(op.inputs)]
+
+
+# What an example gives for settings of these names.
+GUESSES = {"dim": "0", "new_dim": "0", "dim0": "0", "dim1": "1", "dims": "(0,)", "k": "1", "n": "1", "start": "0",
+           "length": "1", "size": "2", "step": "1"}
+
+
+def default_example(op: Op, numbers: list[str]) -> str:
+    """An example that fits every op of the family; empty where there is none such."""
+    needed = [name for name in op.settings if name not in op.defaults]
+    if op.elementwise and not needed:
+        return f"NAME({', '.join(f'rushlight.tensor({x})' for x in numbers)})"
+    if op.inputs != ("x",) or "order" in op.options or not all(name in GUESSES for name in needed):
+        return ""
+    matrix, rest = "rushlight.tensor([[1., 2.], [3., 4.]])", [GUESSES[name] for name in needed]
+    if family(op) == "reduction":
+        rest = ["1"]
+    if not hasattr(rushlight(), title(op)) and getattr(Tensor, title(op), None) is op.call:
+        return f"{matrix}.{title(op)}({', '.join(rest)})"
+    return f"NAME({', '.join([matrix, *rest])})"
+
+
+def run(code: str) -> str:
+    """The lines of a program as a session at the prompt, with what its last line gives."""
+    if not code:
+        return ""
+    *before, last = code.split("\n")
+    names = {"rushlight": rushlight()}
+    try:
+        shown = Context().run(evaluated, before, last, names)      # whatever mode the reader is in
+    except Exception:                             # SciPy is not there, or the op refuses the family's numbers
+        return ""
+    return "\n".join([f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else []))
+
+
+def evaluated(before: list[str], last: str, names: dict) -> str:
+    lines = ["def example():", *before, f"return repr({last})"]
+    return define("\n    ".join(lines), "example", names, "example of a docstring", "<")()

@@ -1,0 +1,239 @@
+"""Sampling images at points: where they lie, which elements are near, and the sum of those with weights.
+
+Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or
+between the centres of the corner elements if `align`. A point has K taps, numbered with x fastest.
+"""
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.loops.tiering import Loop
+from rushlight.fast.index import ROW_ELEMENTS
+from rushlight.fast.reductions import FLOAT, shared
+from rushlight.base.buffer_pool import memory
+
+Ints = tuple[int, ...]
+OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
+
+
+def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
+    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
+    return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
+
+
+def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
+    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
+    return np.broadcast_to(plainly(x, size, align)[0], x.shape) if padding == "zeros" else placed(x, size, padding, align)[1]
+
+
+@lru_cache(maxsize=64)
+def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
+    """Elements that a point moves on by when it moves by 1; shared, so not to be written to."""
+    r = np.array([n - 1 if align else n for n in size], dtype) * dtype.type(0.5)
+    r.flags.writeable = False
+    return r
+
+
+def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
+    """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000 in 0.2 ms, not 0.4."""
+    slope, one = slopes(size, align, x.dtype), x.dtype.type(1)
+    if x.size >= ROW_ELEMENTS:
+        position = np.moveaxis((np.ascontiguousarray(np.moveaxis(x, -1, 0)) + one) * slope[:, None, None], 0, -1)
+    else:
+        position = (x + one) * slope
+    return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
+
+
+def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
+    """Positions and their slopes where points are brought in, coordinate by coordinate."""
+    x, sizes = np.ascontiguousarray(np.moveaxis(x, -1, 0)), np.array(size, x.dtype)[:, None, None]
+    slope, half = slopes(size, align, x.dtype)[:, None, None], x.dtype.type(0.5)
+    position = (x + x.dtype.type(1)) * slope - (0 if align else half)
+    slope = np.broadcast_to(slope, position.shape)
+    if padding == "reflection":
+        position, sign = reflected(position, sizes, align)
+        slope = slope * sign
+    slope = np.where((position > 0) & (position < sizes - 1), slope, 0)
+    position = clipped(position, sizes)
+    return np.moveaxis(position, 0, -1), np.moveaxis(slope.astype(x.dtype, copy=False), 0, -1)
+
+
+def clipped(position: ndarray, sizes: ndarray) -> ndarray:
+    """Positions brought to the nearest edge; nan becomes 0, as in torch."""
+    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(position.dtype)
+
+
+def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, ndarray]:
+    """Positions thrown back at the edges until they are inside, and the sign of their slope."""
+    low, span = (0, sizes - 1) if align else (-0.5, sizes)
+    far = position - position.dtype.type(low)
+    sign = np.where(far < 0, -1, 1)
+    far = np.abs(far)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest, odd = np.fmod(far, span), np.floor(far / span) % 2 == 1
+    inside = np.where(odd, span - rest, rest) + position.dtype.type(low)
+    return np.where(span > 0, inside, 0), np.where(span > 0, np.where(odd, -sign, sign), 0)
+
+
+def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> tuple[ndarray, ndarray, ndarray]:
+    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in the flat image
+    (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P).
+    """
+    low = np.rint(x) if mode == "nearest" else np.floor(x)
+    batch, points, _ = x.shape
+    lengths = np.array(size, x.dtype)[:, None, None]
+    place = np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
+    if mode == "bicubic" and padding != "zeros":
+        place = clipped(reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths)
+    valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))        # (N, n, taps of a dimension, P)
+    steps = np.where(valid, place, place.dtype.type(0)).astype(np.int64)
+    at, inside, pitch = steps[:, 0], valid[:, 0], 1
+    for i in range(1, len(size)):
+        pitch *= size[i - 1]
+        taps = (batch, steps.shape[2] * at.shape[1], points)
+        at = ((steps[:, i] * pitch)[:, :, None] + at[:, None]).reshape(taps)
+        inside = (valid[:, i, :, None] & inside[:, None]).reshape(taps)
+    return x - low, at, inside.astype(x.dtype)
+
+
+def bilinear(x: ndarray, inside: ndarray) -> ndarray:
+    """The weights of taps: products of 1 - t and t, t = x (N, P, n), times `inside` (N, K, P)."""
+    t = x.swapaxes(1, 2)
+    own = np.empty((*t.shape[:2], 2, t.shape[2]), x.dtype)
+    np.subtract(x.dtype.type(1), t, out=own[:, :, 0])
+    own[:, :, 1] = t
+    product = own[:, 0]
+    for i in range(1, t.shape[1]):
+        product = (own[:, i, :, None] * product[:, None]).reshape(len(x), 2 << i, x.shape[1])
+    return product * inside
+
+
+def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
+    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for each."""
+    if at.size * channels > FEW:
+        return None
+    return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
+
+
+def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
+    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C, P)."""
+    made = by_loop(SAMPLED, (*x.shape[:2], at.shape[2]), x, weight, at)
+    if made is not None:
+        return made
+    flat = flat_places(at, *x.shape[1:])
+    if flat is not None:
+        return np.add.reduce(x.reshape(-1).take(flat) * weight[:, None], 2)
+    r = np.zeros((*x.shape[:2], at.shape[2]), x.dtype)
+    for image, weights, places, out in zip(x, weight, at, r):
+        for w, place in zip(weights, places):
+            part = image.take(place, 1)
+            part *= w
+            out += part
+    return r
+
+
+def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:
+    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up in float64."""
+    made = by_loop(SAMPLED_BACK, (*g.shape[:2], size), g, weight, at)
+    if made is not None:
+        return made
+    shape = (*g.shape[:2], size)
+    flat = flat_places(at, *shape[1:])
+    if flat is not None:
+        every = np.bincount(flat.ravel(), (weight[:, None] * g[:, :, None]).ravel(), g.shape[0] * g.shape[1] * size)
+        return every.astype(g.dtype).reshape(shape)
+    r = np.empty(shape, g.dtype)
+    for planes, weights, places, out in zip(g, weight, at, r):
+        flat = places.ravel()
+        for c, plane in enumerate(planes):
+            out[c] = np.bincount(flat, (weights * plane).ravel(), size)
+    return r
+
+
+def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
+    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N, K, P)."""
+    made = by_loop(SAMPLED_SLOPE, at.shape, g, x, at)
+    if made is not None:
+        return made
+    flat = flat_places(at, *x.shape[1:])
+    if flat is not None:
+        return np.add.reduce(x.reshape(-1).take(flat) * g[:, :, None], 1)
+    r = np.empty(at.shape, g.dtype)
+    for planes, image, places, out in zip(g, x, at, r):
+        for k, place in enumerate(places):
+            part = image.take(place, 1)
+            part *= planes
+            np.add.reduce(part, 0, out=out[k], initial=0)
+    return r
+
+
+# -- the same in loops, to the last bit --------------------------------------------------------------------------------
+
+SAMPLED = """def kernel(x, weight, at, out):
+    restrict()
+    wide()
+    channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
+    for n in range(x.shape[0]):
+        for c in range(channels):
+            image, to = (n * channels + c) * size, (n * channels + c) * points
+            for p in range(points):
+                put(out, to + p, f32(0))
+            for near in range(n * taps * points, (n + 1) * taps * points, points):
+                for p in range(points):
+                    put(out, to + p, get(out, to + p) + get(weight, near + p) * get(x, image + get(at, near + p)))
+"""
+SAMPLED_BACK = """def kernel(g, weight, at, out):
+    restrict()
+    channels, size, taps, points = g.shape[1], out.shape[2], at.shape[1], at.shape[2]
+    total = empty(size, f64)
+    for n in range(g.shape[0]):
+        for c in range(channels):
+            image, plane = (n * channels + c) * size, (n * channels + c) * points
+            for i in range(size):
+                put(total, i, f64(0))
+            for near in range(n * taps * points, (n + 1) * taps * points, points):
+                for p in range(points):
+                    i = get(at, near + p)
+                    put(total, i, get(total, i) + f64(get(weight, near + p) * get(g, plane + p)))
+            for i in range(size):
+                put(out, image + i, f32(get(total, i)))
+"""
+SAMPLED_SLOPE = """def kernel(g, x, at, out):
+    restrict()
+    wide()
+    channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
+    for n in range(x.shape[0]):
+        for near in range(n * taps * points, (n + 1) * taps * points, points):
+            for p in range(points):
+                put(out, near + p, f32(0))
+            for c in range(channels):
+                image, plane = (n * channels + c) * size, (n * channels + c) * points
+                for p in range(points):
+                    put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
+"""
+FEW = 1 << 12                                     # elements of all taps, up to which they are taken at once
+TAP = 1 << 12                                     # elements that take NumPy as long as its calls for a tap of an image
+
+
+@cache
+def loop_of(text: str) -> Loop:
+    def example() -> tuple:
+        x = np.zeros((1, 1, 1), FLOAT)
+        return x, x, np.zeros((1, 1, 1), np.int64), x.copy()
+    return Loop(lambda: text, 15, example)
+
+
+def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndarray | None:
+    """What the loop makes of these, laid out in C order; None while NumPy is to do it."""
+    if not x.dtype is FLOAT is y.dtype or not all([a.size for a in (x, y, at)]):
+        return None
+    loop, size = loop_of(text), at.size * x.shape[1]
+    if loop.function is None:
+        loop.pay(size + TAP * at.shape[0] * at.shape[1])
+        return None
+    out = memory.take(shape, FLOAT)
+    shared(loop.function, (*map(np.ascontiguousarray, (x, y, at)), out), (1, 1, 1, 1), size)
+    return out

@@ -1,0 +1,129 @@
+"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, added, along_rows
+from rushlight.kernels.layout import like_images, plain, suggested
+from rushlight.kernels.im2col import wide_dtype
+
+Dims = tuple[int, ...]
+BLOCK = 1 << 16                                   # elements that are normalized in one go
+_add = np.add.reduce
+
+
+def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
+    """(x - mean, mean, var) along `dims`, in float32 at least; of nothing, nan."""
+    x = x.astype(wide_dtype(x.dtype), copy=False)
+    n = x.dtype.type(prod([x.shape[d] for d in dims]))
+    mu = added(x, dims, True) / n
+    d = x - mu
+    return d, mu, added(d * d, dims, True) / n
+
+
+def scaled(d: ndarray, var: ndarray, eps: float, weight: ndarray | None, bias: ndarray | None,
+           dtype: np.dtype) -> ndarray:
+    """d / sqrt(var + eps) * weight + bias, written into d."""
+    rstd = var + eps
+    np.sqrt(rstd, rstd)
+    d *= np.reciprocal(rstd, rstd)
+    if weight is not None:
+        d *= weight
+    if bias is not None:
+        d += bias
+    return d.astype(dtype, copy=False)
+
+
+def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
+               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+    """Normalized along the trailing `dims`, whose shape weight and bias have."""
+    if x.size > 2 * BLOCK:
+        return by_rows(x, weight, bias, dims, eps)
+    if x.ndim - 1 != dims[0] or x.dtype.itemsize == 2 or not 0 < x.size < FEW:
+        d, mu, var = moments(plain(x), dims)
+    else:                                         # the same, in calls of NumPy alone: 22 us become 12
+        n = x.shape[-1]
+        total = sums_of_rows if n > SIDE_BY_SIDE else _add
+        mu = total(x, -1, None, None, True)
+        mu /= n
+        d = np.subtract(x, mu, order="C")
+        var = total(d * d, -1, None, None, True)
+        var /= n
+    return scaled(d, var, eps, weight, bias, x.dtype), mu, var
+
+
+def sums_of_rows(x: ndarray, *how: Any) -> ndarray:
+    """As `added` adds up rows, whatever their number and order in memory: a row has the same bits alone and among many."""
+    return along_rows(plain(x))[..., None]
+
+
+def by_rows(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
+            eps: float) -> tuple[ndarray, ndarray, ndarray]:
+    """`layer_norm`, so many rows at a time that they stay in the cache: of 16 MB, 1.5 to 3 times as fast."""
+    n = prod([x.shape[d] for d in dims])
+    rows = np.ascontiguousarray(x, wide_dtype(x.dtype)).reshape(-1, n)
+    weight, bias = (None if a is None else a.reshape(n) for a in (weight, bias))
+    out, mu, var = np.empty_like(rows), np.empty((len(rows), 1), rows.dtype), np.empty((len(rows), 1), rows.dtype)
+    step = max(1, BLOCK // n)
+    squares = np.empty((step, n), rows.dtype)
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        d, m, v = out[block], mu[block], var[block]
+        m[:, 0] = along_rows(rows[block])
+        m /= n
+        np.subtract(rows[block], m, out=d)
+        v[:, 0] = along_rows(np.multiply(d, d, out=squares[:len(d)]))
+        v /= n
+        scaled(d, v, eps, weight, bias, rows.dtype)
+    kept = tuple(1 if d in dims else size for d, size in enumerate(x.shape))
+    return out.reshape(x.shape).astype(x.dtype, copy=False), mu.reshape(kept), var.reshape(kept)
+
+
+def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
+               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+    """Normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
+    x = suggested(x)
+    if x.ndim > 2 and 0 < x.size < FEW and x.dtype.itemsize > 2:    # the same, in calls of NumPy alone: 25 us become 15
+        n = x.size // x.shape[1]
+        mu = _add(x, dims, None, None, True)
+        mu /= n
+        d = x - mu
+        var = _add(d * d, dims, None, None, True)
+        var /= n
+    else:
+        d, mu, var = moments(x, dims)
+    return scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype), mu, var
+
+
+def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int,
+               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+    """Normalized over each group of channels of a sample; weight and bias (C,)."""
+    wide = plain(x).astype(wide_dtype(x.dtype), copy=False)
+    out, mu, var = layer_norm(wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps)
+    out = out.reshape(x.shape)
+    if weight is not None:
+        out *= per_channel(weight, x.ndim)
+    if bias is not None:
+        out += per_channel(bias, x.ndim)
+    return like_images(out.astype(x.dtype, copy=False), x), mu, var
+
+
+def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,
+                      eps: float) -> ndarray:
+    """batch_norm with mean and var, both (C,), given: a factor and a shift for each channel."""
+    wide = wide_dtype(x.dtype)
+    factor = 1 / np.sqrt(var + var.dtype.type(eps)) * (1 if weight is None else weight)
+    shift = (0 if bias is None else bias) - mu * factor
+    factor, shift = (per_channel(a.astype(wide, copy=False), x.ndim) for a in (factor, shift))
+    r = suggested(x) * factor
+    r += shift
+    return r.astype(x.dtype, copy=False)
+
+
+def per_channel(a: ndarray | None, ndim: int) -> ndarray | None:
+    """(C,) -> (C, 1, 1, ...): to stand against (N, C, ...)."""
+    return a if a is None or ndim == 2 else a.reshape((-1,) + (1,) * (ndim - 2))

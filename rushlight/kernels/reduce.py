@@ -1,0 +1,402 @@
+"""Reductions: kernel(x, dims, keepdim), with dims a tuple or None for all dimensions."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.kernels.summation import FEW, ROWS, added, in_c_order
+from rushlight.base.dtypes import of
+from rushlight.kernels.elementwise import where
+from rushlight.kernels.float16 import converted, single
+from rushlight.kernels.layout import led, plain
+
+Dims = tuple | None
+_ones = np.ones(64, np.float32)
+_ONES = [_ones[:n] for n in range(65)]
+HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
+EACH = 128                                        # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
+NARROW = 16                                       # elements of a row up to which many rows are taken column by column
+NOISE = {4: np.float32(2.0 ** -24), 8: 2.0 ** -80}          # the square of what a mean may be off by, by bytes
+FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
+
+
+def somewhere(x: ndarray) -> bool:
+    """Whether any element is true."""
+    return bool(x.any())
+
+
+def wide_sum(x: ndarray) -> np.dtype | None:
+    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's own."""
+    kind = x.dtype.kind
+    if kind in "iub":
+        return np.dtype(np.int64)
+    return FLOAT32 if kind == "V" or x.dtype.itemsize == 2 else None
+
+
+def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+    dtype = wide_sum(x)
+    if dtype is None:
+        return added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
+    if dtype is FLOAT32:
+        x, half = single(x), x.dtype
+        return plain(np.asarray(added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
+                                ).astype(half))
+    r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
+    return plain(r if dtype.kind == "i" else r.astype(x.dtype))
+
+
+def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of each row: the largest
+    of each of 10,000 rows of 8 in 60 us, not 430."""
+    n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
+    if not (1 < n <= NARROW and x.size >= FEW):
+        return ufunc.reduce(x, dims, None, None, keepdim)
+    r = ufunc(x[..., 0], x[..., 1])
+    for i in range(2, n):
+        ufunc(r, x[..., i], out=r)
+    return r[..., None] if keepdim else r
+
+
+def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
+        if dims is not None or keepdim:
+            r = added(x, dims, keepdim)
+            return r if r.ndim < 2 else plain(r)
+        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
+        return x.ravel().dot(_ONES[x.size]) if x.size <= 64 else _add(x, None) if x.size < FEW else added(x)
+    return totalled(np.add, x, dims, keepdim)
+
+
+def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if dims is None and x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+        r = multiplied(x.reshape(-1))
+        return r.reshape((1,) * x.ndim) if keepdim else r
+    return totalled(np.multiply, x, dims, keepdim)
+
+
+def multiplied(x: ndarray) -> ndarray:
+    """The product of a vector, of 512 numbers side by side first: one after the other, each waits for the one before.
+    51,200 in 0.02 ms, NumPy takes 0.08."""
+    n = x.size // 512 * 512
+    return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
+
+
+def count(x: ndarray, dims: Dims) -> int:
+    return x.size if dims is None else math.prod([x.shape[d] for d in dims])
+
+
+def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.dtype.kind in "iub":
+        raise TypeError("could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                        f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()")
+    n = count(x, dims)
+    if x.dtype.itemsize == 2 and n:               # the sum may be larger than the largest of float16
+        return plain(np.asarray(added(single(x), dims, keepdim) / np.float32(n)).astype(x.dtype))
+    r = sum(x, dims, keepdim)
+    return r / x.dtype.type(n) if n else np.full_like(r, np.nan)
+
+
+def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    if x.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs; cure: take .real and .imag")
+    r = sum(x, dims, keepdim)                     # nan only where there is one, or infinities of both signs
+    if x.dtype.kind not in "fV" or not (r != r).any():
+        return r                                  # a million in 0.3 ms; to look for nan first took 1.9
+    return sum(where(x != x, 0, x), dims, keepdim)
+
+
+def amax(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return extreme(np.maximum, x, dims, keepdim, "amax")
+
+
+def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    return extreme(np.minimum, x, dims, keepdim, "amin")
+
+
+def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
+    refuse(x, "c", f'"{name[1:]}_values_cpu" not implemented for')
+    try:
+        return plain(in_turn(ufunc, x, dims, keepdim))
+    except ValueError:
+        check_elements(x, dims, name, RuntimeError)
+        raise
+
+
+def refuse(x: ndarray, kinds: str, what: str) -> None:
+    """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
+    if x.dtype.kind in kinds and x.size:
+        raise NotImplementedError(f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)")
+
+
+def check_dim(x: ndarray, dim: int) -> None:
+    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0 and -1."""
+    if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        raise np.exceptions.AxisError(dim, max(x.ndim, 1))
+
+
+def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = IndexError) -> None:
+    """An error where there is nothing to choose from: in the whole array, or along a dimension."""
+    if dims is None and not x.size:
+        raise whole(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    "with the 'dim' argument.")
+    for d in () if dims is None else dims if isinstance(dims, tuple) else (dims,):
+        if x.ndim > d and not x.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def all(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    r = plain(np.logical_and.reduce(x, dims, None, None, keepdim))
+    return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
+
+
+def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    r = plain(np.logical_or.reduce(x, dims, None, None, keepdim))
+    return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
+
+
+def finite_max(x: ndarray, dims: Dims) -> ndarray:
+    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may be subtracted."""
+    if x.size == 0:
+        return np.zeros((), x.dtype)
+    m = np.maximum.reduce(x, dims, None, None, True)
+    return np.where(np.isfinite(m), m, m.dtype.type(0))
+
+
+def in_single(kernel: Callable) -> Callable:
+    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow, nor stop at 2048."""
+    @wraps(kernel)
+    def call(x: ndarray, *args: Any) -> ndarray:
+        if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
+            return converted(np.asarray(kernel(single(x), *args)), x.dtype)
+        return kernel(x, *args)
+    return call
+
+
+@in_single
+def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
+    """log sum exp(x), shifted by the largest element so that nothing overflows."""
+    m = finite_max(x.real if x.dtype.kind == "c" else x, dims)
+    r = plain(np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m)
+    return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
+
+
+@in_single
+def softmax(x: ndarray, dim: int) -> ndarray:
+    x = plain(x)                                  # exp as x's dtype has it: whole numbers have none
+    e = np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
+    e /= np.add.reduce(e, dim, None, None, True)
+    return e
+
+
+@in_single
+def log_softmax(x: ndarray, dim: int) -> ndarray:
+    if not x.size:
+        return x.copy()
+    x = plain(x)
+    shifted = x - np.maximum.reduce(x, dim, None, None, True)
+    shifted -= np.log(np.add.reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
+    return shifted
+
+
+@in_single
+def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
+    """Mean squared distance from the mean, with n - correction for n."""
+    n = count(x, dims)
+    if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:        # 8 us become 5
+        d = x - _add(x, dims, None, None, dims is not None) / n
+        total = np.asarray(_add(d * d, dims, None, None, keepdim))
+    else:
+        d = x - added(x, dims, True) / max(n, 1)
+        squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
+        total = np.asarray(added(squares, dims, keepdim))
+    if dims is None:
+        dims = tuple(range(x.ndim))
+    if dims and n > 1 and doubtful(total, first := x[first_along(dims, x.ndim)], n):
+        if x.dtype is FLOAT32:                    # in double precision all digits count, and equal numbers give 0
+            d = (wide := x.astype(np.float64)) - added(wide, dims, True) / n
+            total = np.asarray(added(d * d, dims, keepdim)).astype(FLOAT32)
+        else:
+            clear(total, x, dims, first)
+    left = n - correction
+    total = in_c_order(total)
+    return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
+
+
+@lru_cache
+def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
+    """The key of the first elements along dimensions, these kept."""
+    return tuple([slice(1) if d in dims or d - ndim in dims else slice(None) for d in range(ndim)])
+
+
+def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
+    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first` numbers say how large."""
+    least = abs(first) if first.dtype.kind == "c" else first
+    return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
+
+
+def clear(squares: ndarray, x: ndarray, dims: tuple[int, ...], first: ndarray) -> None:
+    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`."""
+    squares.reshape(first.shape)[((x == first) & np.isfinite(first)).all(dims, keepdims=True)] = 0
+
+
+def argmax(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
+    return position(ndarray.argmax, x, dim, keepdim, "argmax")
+
+
+def argmin(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray:
+    return position(ndarray.argmin, x, dim, keepdim, "argmin")
+
+
+def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: str) -> ndarray:
+    if x.dtype.kind in ("cb" if name[:3] == "arg" else "c"):
+        what = "complex" if x.dtype.kind == "c" else "bool"
+        raise RuntimeError(f"{name}(): does not support {what} input; cure: convert it with .to(dtype)")
+    try:
+        return np.asarray(find(x, dim, keepdims=keepdim))
+    except ValueError:
+        check_elements(x, dim, name)
+        raise
+
+
+def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """Elements at positions along a dimension; a 0-d array has one."""
+    return taken(x, index, dim) if x.ndim else x.copy()
+
+
+def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    return chosen(x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim)
+
+
+def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    return chosen(x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim)
+
+
+def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
+    values = along(x, index, dim)
+    if x.ndim and not keepdim:
+        values, index = values.squeeze(dim), index.squeeze(dim)
+    return values, index
+
+
+@in_single
+def cumsum(x: ndarray, dim: int) -> ndarray:
+    return accumulated(np.add, x, dim)
+
+
+@in_single
+def cumprod(x: ndarray, dim: int) -> ndarray:
+    return accumulated(np.multiply, x, dim)
+
+
+def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
+    """What has been met so far; float32 in float64, as torch does: the error would grow with every step."""
+    wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
+    r = ufunc.accumulate(np.atleast_1d(plain(x)), dim, wide).reshape(x.shape)
+    return r.astype(np.float32) if wide is np.float64 else r
+
+
+def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
+    """The largest element so far, and the last place where it stood."""
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    refuse(x, "c", '"cummax_cpu" not implemented for')
+    return furthest(np.maximum, plain(x), dim)
+
+
+def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
+    """The extreme so far, and the last place where it stood; a nan is it from where it stands on."""
+    values = ufunc.accumulate(x, dim)
+    places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    here = (x == values) | (x != x)
+    return values, np.maximum.accumulate(np.where(here, places, 0), dim)
+
+
+def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
+    """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
+    if x.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU; cure: sort x.abs() or x.real")
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    if descending:                                # stable: sort the mirror image, and look at it in the mirror again
+        index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim).copy()
+    else:
+        index = np.ascontiguousarray(in_order(x, dim))
+    return led(taken(x, index, dim), x), led(index, x)
+
+
+def in_order(x: ndarray, dim: int) -> ndarray:
+    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy puts anywhere."""
+    return (x.astype(np.float32) if x.dtype.kind == "V" else x).argsort(dim, kind="stable")
+
+
+def mirrored(x: ndarray, dim: int) -> ndarray:
+    return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)]
+
+
+def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12, rows in 0.6 of it."""
+    if x.size == x.shape[dim]:
+        return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
+        begins = np.arange(0, x.size, x.shape[-1]).reshape(*x.shape[:-1], 1)
+        return x.reshape(-1).take(index + begins)
+    return np.take_along_axis(x, index, dim)
+
+
+def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[ndarray, ndarray]:
+    if x.dtype.kind in "cb":
+        raise RuntimeError(f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; cure: "
+                           "convert it with .to(dtype)")
+    n = x.shape[dim] if x.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range; cure: 0 <= k <= {n}")
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    if x.size >= FEW and dim % x.ndim < x.ndim - 1:        # 1000 x 1000: 7 ms, across rows 28
+        made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
+        return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
+    if k == 1 and largest:                        # nan is the largest for both
+        index = position(ndarray.argmax, x, dim, True, "topk")
+        return along(x, index, dim), index
+    some = None
+    if 0 < 2 * k < n and x.size > EACH * min(k, 12) and x.dtype.kind != "V":    # a partition: a fifth of the time of sorting
+        made = one_by_one(x, k, dim, largest) if k <= min(HANDFUL, n // 8) else None
+        if made is not None:
+            return made
+        split = np.argpartition(x, n - k if largest else k - 1, dim)
+        some = np.ascontiguousarray(first(split, slice(n - k, n) if largest else slice(k), dim))
+    values, index = sort(x if some is None else taken(x, some, dim), dim, largest)
+    if some is not None:
+        return values, taken(some, index, dim)
+    return first(values, slice(k), dim).copy(), first(index, slice(k), dim).copy()
+
+
+def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
+    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a partition 290. None where what
+    was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the largest."""
+    rows = np.array(x.swapaxes(dim, -1), order="C")
+    shape = (*rows.shape[:-1], k)
+    rows = rows.reshape(-1, x.shape[dim])
+    flat, begins, find = rows.reshape(-1), np.arange(0, x.size, x.shape[dim]), ndarray.argmax if largest else ndarray.argmin
+    values, index = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
+    taken = np.array(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
+    if largest:
+        taken = np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)          # the least, 0 of bytes
+    for i in range(k):
+        index[:, i] = at = find(rows, 1)
+        at += begins
+        values[:, i] = flat.take(at)
+        flat[at] = taken
+    if (values == taken).any() or not largest and (values != values).any():
+        return None
+    return tuple([plain(a.reshape(shape).swapaxes(dim, -1)) for a in (values, index)])  # type: ignore[return-value]
+
+
+def first(x: ndarray, part: slice, dim: int) -> ndarray:
+    """Part of an array along a dimension."""
+    return x[(slice(None),) * (dim % x.ndim) + (part,)]

@@ -1,0 +1,220 @@
+"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest number."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
+
+
+def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The k-th smallest element along a dimension, k from 1 on."""
+    count = counted(x, dim, "kthvalue")
+    if not 1 <= k <= count:
+        raise ValueError(f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}")
+    return picked(x, k - 1, dim, keepdim)
+
+
+def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The element in the middle of those in order, the lower of two; nan, the first, where there is one."""
+    values, index = picked(x, (counted(x, dim, "median") - 1) // 2, dim, True)
+    if x.dtype.kind in "fV" and (lost := np.isnan(x)).any() and x.ndim:
+        index = np.where(lost.any(dim, keepdims=True), lost.argmax(dim, keepdims=True), index)
+    return chosen(x, index, dim, keepdim)
+
+
+def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The median of those that are not nan; nan where all are."""
+    count = counted(x, dim, "nanmedian")
+    if not x.ndim or x.dtype.kind not in "fV":
+        return median_dim(x, dim, keepdim)
+    there = ~np.isnan(x)
+    if there.all():                               # the same place in every row, which needs no order
+        return picked(x, (count - 1) // 2, dim, keepdim)
+    left = np.count_nonzero(there, dim, keepdims=True)
+    places = np.maximum(left - 1, 0) // 2
+    asked = np.unique(places)                     # 20 of 1000 in a third of the time that all take, 100 in two thirds
+    whole = x.dtype.kind == "V" or len(asked) > 50           # bfloat16 has no partition
+    index = taken(in_order(x, dim) if whole else np.argpartition(x, asked, dim), places, dim)
+    return chosen(x, index, dim, keepdim)
+
+
+def median_all(x: ndarray) -> ndarray:
+    """The median of all elements; nan if there is none."""
+    return of_all(median_dim, x)
+
+
+def nanmedian_all(x: ndarray) -> ndarray:
+    return median_all(x[~np.isnan(x)] if x.dtype.kind in "fV" else x)
+
+
+def of_all(along: Callable, x: ndarray) -> ndarray:
+    return along(x.reshape(-1), 0)[0] if x.size else np.full((), np.nan).astype(x.dtype)
+
+
+def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
+    """The most frequent element, the smallest of several, and the last place where it stands."""
+    counted(x, dim, "mode", "c")
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    if not x.size:
+        return tuple([np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)])  # type: ignore
+    rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
+    values = ascending(rows)
+    new: ndarray = np.ones(values.shape, bool)    # whether an element begins a run of equal ones, nan being the last
+    before = values[..., :-1]
+    np.not_equal(values[..., 1:], before, out=new[..., 1:])
+    if x.dtype.kind in "fV":
+        new[..., 1:] &= before == before
+    places = np.arange(n)
+    lengths = places - np.maximum.accumulate(places * new, -1)
+    found = values.reshape(-1).take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n)).reshape(*rows.shape[:-1], 1)
+    there = rows == found
+    if x.dtype.kind in "fV":
+        there |= (rows != rows) & (found != found)
+    last = n - 1 - there[..., ::-1].argmax(-1)
+    made = found[..., 0], last
+    return tuple([np.expand_dims(a, dim) for a in made]) if keepdim else made  # type: ignore[return-value]
+
+
+def ascending(x: ndarray) -> ndarray:
+    """Each row in order, nan last, which NumPy puts anywhere in bfloat16."""
+    return np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
+
+
+def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
+    """How many elements there are along a dimension: at least one, of a dtype that has an order."""
+    check_dim(x, dim)
+    if x.ndim:
+        refuse(x, refused, f'"{name}_cpu" not implemented for')
+    check_elements(x, dim, name)
+    return x.shape[dim] if x.ndim else 1
+
+
+def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
+    """The element that would stand in a place if all were in order."""
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    if not x.size:
+        index = np.zeros([1 if d == dim else n for d, n in enumerate(x.shape)], np.int64)
+    elif x.dtype.kind == "V":                     # bfloat16 has no partition
+        index = in_order(x, dim).take([place], dim)
+    else:
+        index = np.argpartition(x, place, dim).take([place], dim)
+    return chosen(x, index, dim, keepdim)
+
+
+# -- searches ----------------------------------------------------------------------------------------------------------
+
+def searchsorted(x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool) -> ndarray:
+    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x, unless x has one."""
+    side, kind = "right" if right else "left", np.int32 if small else np.int64
+    if x.dtype.kind == "V" or x.dtype != values.dtype:
+        wide = np.result_type(*(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values)))
+        x, values = x.astype(wide), values.astype(wide)
+    if sorter is not None:
+        x = np.take_along_axis(x, sorter, -1)
+    if x.ndim == 1:
+        return np.asarray(np.searchsorted(x, values, side)).astype(kind)  # type: ignore[call-overload]
+    count = prod(x.shape[:-1])
+    rows, wanted = x.reshape(count, x.shape[-1]), values.reshape(count, values.shape[-1])
+    found = np.empty(wanted.shape, kind)
+    for place, row, value in zip(found, rows, wanted):
+        place[...] = np.searchsorted(row, value, side)  # type: ignore[call-overload]
+    return found.reshape(values.shape)
+
+
+def isin(elements: ndarray, among: ndarray, invert: bool) -> ndarray:
+    return np.isin(elements, among, invert=invert)
+
+
+# -- sets --------------------------------------------------------------------------------------------------------------
+
+Runs = tuple[ndarray, ndarray, ndarray]           # what is there, where each element is among it, and how often
+
+
+def unique(x: ndarray, dim: int | None) -> Runs:
+    """The distinct elements, in order; with `dim` the distinct slices, in the order of their elements."""
+    if dim is None:
+        flat = x.reshape(-1)
+        counted = by_counting(flat)
+        if counted is not None:
+            return counted[0], counted[1].reshape(x.shape), counted[2]
+        order = in_order(flat, 0)
+        return put_back(*runs(flat[order]), order, x.shape)
+    rows = slices(x, dim)
+    keys = rows.astype(np.float32) if x.dtype.kind == "V" else rows
+    order = np.lexsort(keys.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    found, inverse, counts = put_back(*runs(rows[order]), order, (len(rows),))
+    return back(found, x, dim), inverse, counts
+
+
+def by_counting(x: ndarray) -> Runs | None:
+    """The distinct ones of whole numbers that lie close together, as labels do: 2 million in 15 ms, sorted in 500."""
+    if x.dtype.kind not in "iub" or x.dtype == np.uint64 or not x.size:
+        return None
+    low, high = int(x.min()), int(x.max())
+    if high - low > x.size:
+        return None
+    place = x.astype(np.int64)
+    place -= low
+    counts = np.bincount(place)
+    found = np.flatnonzero(counts)
+    return (found + low).astype(x.dtype), (np.cumsum(counts > 0) - 1).take(place), counts[found]
+
+
+def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
+    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone, in a fifth of the
+    time."""
+    if dim is None and not more:
+        x = x.reshape(-1)
+        return x[beginnings(x)], np.empty(0, np.int64), np.empty(0, np.int64)
+    if dim is None:
+        found, inverse, counts = runs(x.reshape(-1))
+        return found, inverse.reshape(x.shape), counts
+    found, inverse, counts = runs(slices(x, dim))
+    return back(found, x, dim), inverse, counts
+
+
+def runs(x: ndarray) -> Runs:
+    """What begins each run of equal rows, the run of each row, and the runs' lengths."""
+    begins = beginnings(x)
+    starts = np.flatnonzero(begins)
+    run = np.cumsum(begins)
+    run -= 1
+    return x.take(starts, 0), run, np.diff(starts, append=len(x))
+
+
+def beginnings(x: ndarray) -> ndarray:
+    """Whether each row is another one than the row before."""
+    begins = np.ones(len(x), bool)
+    if len(x):
+        changed = x[1:] != x[:-1]
+        begins[1:] = changed if x.ndim == 1 else changed.any(tuple(range(1, x.ndim)))
+    return begins
+
+
+def put_back(found: ndarray, run: ndarray, counts: ndarray, order: ndarray, shape: tuple) -> Runs:
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = run
+    return found, inverse.reshape(shape), counts
+
+
+def slices(x: ndarray, dim: int) -> ndarray:
+    """The slices along a dimension as rows. (..., n, ...) -> (n, rest)"""
+    if not x.ndim:
+        return x.reshape(1, 1)
+    n = x.shape[dim]
+    if not x.size and n:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return np.moveaxis(x, dim, 0).reshape(n, x.size // n if n else 0)
+
+
+def back(rows: ndarray, x: ndarray, dim: int) -> ndarray:
+    if not x.ndim:
+        return rows.reshape(1)
+    rest = x.shape[:dim] + x.shape[dim + 1:]
+    return np.moveaxis(rows.reshape(len(rows), *rest), 0, dim)

@@ -1,0 +1,441 @@
+"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes SIMD code of
+the loop.
+
+libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic without
+branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or
+for sin and cos in the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py`
+derives every coefficient); exponents by integer arithmetic on the bits. Constants carry the operand's
+type: a stray Python float would turn a float32 loop into float64.
+
+`contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
+Infinities, nan, denormals and huge arguments are right everywhere (tests/loops/test_scalar_math.py measures errors in
+ulp).
+
+float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and
+cos of numbers that are not huge, under names of their own; the rest calls libm, which is right, one element at
+a time.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+from rushlight.base.text import define
+from rushlight.loops.intrinsics import backend
+from rushlight.loops.minimax_polynomials import (
+    COS32,
+    COS64,
+    ERF_FAR32,
+    ERF_NEAR32,
+    ERFC64,
+    EXP32,
+    EXP64,
+    LOG32,
+    LOG64,
+    SIN32,
+    SIN64,
+)
+
+NEAR = 2.0 ** 19                                # up to where near_sin and near_cos are right
+
+LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma")
+
+
+def horner(coefficients: tuple[float, ...], real: type) -> Callable:
+    """x -> c0 + x (c1 + x (c2 + ...)), unrolled, in `real`."""
+    text = f"c{len(coefficients) - 1}"
+    for k in reversed(range(len(coefficients) - 1)):
+        text = f"({text} * x + c{k})"
+    names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
+    return backend().jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
+
+
+@cache
+def kind(real: type) -> SimpleNamespace:
+    """Constants and bit tricks of one real type."""
+    b, wide = backend(), real is np.float64
+    k = SimpleNamespace(real=real, int=np.int64 if wide else np.int32, select=b.select, jit=b.jit)
+    types = (b.numba.float64, b.numba.int64) if wide else (b.numba.float32, b.numba.int32)
+    k.bits, k.unbits, k.scaled = b.cast_bits(*types), b.cast_bits(*reversed(types)), b.scaled
+    k.digits, k.bias = (52, 1023) if wide else (23, 127)
+    # x + magic - magic rounds x; the low bits of x + magic hold the integer
+    k.magic = real(1.5 * 2.0 ** k.digits)
+    # ends in zeros: its product with n is exact
+    k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
+    k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
+    bits, unbits, integer, minus = k.bits, k.unbits, k.int, real(-0.0).view(k.int)
+    k.signed = b.jit(lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus))))  # a >= 0 with x's sign
+    k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
+    return k
+
+
+def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
+    """exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2."""
+    zero, one, two, half, magic = k.real(0), k.real(1), k.real(2), k.real(.5), k.magic
+    hi, lo, signed = k.ln2_hi, k.ln2_lo, k.signed
+    select, bits, unbits, integer = k.select, k.bits, k.unbits, k.int
+    digits, bias, start = k.int(k.digits), k.int(k.bias), magic.view(k.int)
+    log2e, ln2 = k.real(1 / math.log(2)), k.real(math.log(2))
+    wide = k.real is np.float64
+    least, most, least2, most2 = map(k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129))   # beyond: 0, inf
+    end = k.real(20 if wide else 9.1)                                               # beyond, tanh is 1
+    poly = horner(EXP64 if wide else EXP32, k.real)
+
+    @k.jit
+    def power2(i):                              # 2^i, i in the range of exponents
+        return unbits(integer(integer(i + bias) << digits))
+
+    @k.jit
+    def by_halves(p, i):                        # p 2^i in two steps, right for denormals and at the upper end
+        first = integer(i >> integer(1))
+        return p * power2(first) * power2(integer(i - first))
+    scaled = k.scaled or by_halves
+
+    @k.jit
+    def reduced(x):                             # x -> n as an integer, r
+        t = x * log2e + magic
+        n = t - magic
+        return integer(bits(t) - start), (x - n * hi) - n * lo
+
+    @k.jit
+    def exp(x):
+        x = select(x > most, most, x)
+        n, r = reduced(select(x < least, least, x))
+        return scaled(one + (r + r * r * poly(r)), n)
+
+    @k.jit
+    def exp2(x):
+        x = select(x > most2, most2, x)
+        x = select(x < least2, least2, x)
+        t = x + magic
+        r = (x - (t - magic)) * ln2
+        return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
+
+    @k.jit
+    def expm1(x):                               # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
+        top = select(x > most, most, x)
+        n, r = reduced(select(top < -end * two - two, -end * two - two, top))
+        s = power2(integer(n - integer(1)))
+        y = (s * (r + r * r * poly(r)) + (s - half)) * two
+        return select(x == zero, x, y)
+
+    @k.jit
+    def tanh(x):                                # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
+        a = abs(x)
+        n, r = reduced(two * select(a > end, end, a))
+        s = power2(n)
+        e = s * (r + r * r * poly(r)) + (s - one)
+        return signed(e / (e + two), x)
+
+    sigmoid = k.jit(lambda x: one / (one + exp(-x)))
+    return {"exp": exp, "exp2": exp2, "expm1": expm1, "tanh": tanh, "sigmoid": sigmoid}
+
+
+def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
+    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f / (2 + f))."""
+    one, two, zero, inf, nan, hi, lo = k.real(1), k.real(2), k.real(0), k.inf, k.nan, k.ln2_hi, k.ln2_lo
+    select, bits, unbits, integer, real = k.select, k.bits, k.unbits, k.int, k.real
+    digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(.5)).view(k.int)
+    tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
+    wide, cut = k.real is np.float64, k.int(100)
+    poly = horner(LOG64 if wide else LOG32, k.real)
+    log2e, log10e = k.real(1 / math.log(2)), k.real(1 / math.log(10))
+    t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)      # log10(2) in two parts
+    t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
+
+    @k.jit
+    def exponent(i):                            # of a positive normal number given by its bits
+        return integer(integer(i - root) >> digits)
+
+    @k.jit
+    def split(x):                               # x -> e, f with x = 2^e (1 + f)
+        small = x < tiny
+        i = bits(select(small, x * up, x))
+        e = exponent(i)
+        return real(e) - select(small, lift, zero), unbits(integer(i - integer(e << digits))) - one
+
+    @k.jit
+    def bend(f):                                # f - log(1 + f), about f^2 / 2: small beside f
+        s = f / (two + f)
+        z = s * s
+        return s * (f - z * poly(z))
+
+    @k.jit
+    def ends(x, y):                             # y where 0 < x < inf, else the logarithm's limits
+        return select(x < inf, select(x > zero, y, select(x == zero, -inf, nan)), x)
+
+    @k.jit
+    def log(x):
+        e, f = split(x)
+        return ends(x, e * hi + (f - (bend(f) - e * lo)))
+
+    @k.jit
+    def log1p(x):                               # 1 + x = u + c exactly, c moves into f
+        u, b = one + x, (one + x) - one
+        c = (one - (u - b)) + (x - b)
+        i = bits(u)
+        e = exponent(i)
+        down = unbits(integer(integer(bias - select(e < cut, e, cut)) << digits))
+        f = (unbits(integer(i - integer(e << digits))) - one) + c * down
+        y = ends(u, real(e) * hi + (f - (bend(f) - real(e) * lo)))
+        return select(x == zero, x, y)
+
+    @k.jit
+    def log2(x):
+        e, f = split(x)
+        return ends(x, e + (f - bend(f)) * log2e)
+
+    @k.jit
+    def log10(x):
+        e, f = split(x)
+        return ends(x, e * t_hi + ((f - bend(f)) * log10e + e * t_lo))
+
+    return {"log": log, "log1p": log1p, "log2": log2, "log10": log10}
+
+
+def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
+    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24 are exact,
+    and the rest.
+
+    Exact integer arithmetic; pi to 400 bits by Machin's formula.
+    """
+    width = 400
+
+    def arctan_of_inverse(n):
+        term, total, k = (1 << width) // n, 0, 1
+        while term:
+            total += term // k if k % 4 == 1 else -(term // k)
+            term, k = term // (n * n), k + 2
+        return total
+
+    def parts(value):
+        hi, mid = value >> width - 27, (value >> width - 56) % (1 << 29)
+        lo = value % (1 << width - 56)
+        return np.float64(hi / (1 << 27)), np.float64(mid / (1 << 56)), np.float64(lo / (1 << width))
+    pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
+    ratio = (2 << 2 * width) // pi                              # 2/pi, `width` bits behind the point
+    return [parts((ratio << 25 * j) % (4 << width)) for j in range(5)]
+
+
+def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
+    """x -> n, r: x = n pi/2 + r, |r| <= pi/4, n modulo 4 in the low bits of an int32; for a float32 of any
+    size.
+
+    From 2^49 on, x 2^(-25 j) is a whole number below 2^49 for some j, so that 2/pi 2^(25 j) may be taken
+    modulo 4.
+    """
+    select, bits, magic, quarter = k.select, k64.bits, k64.magic, np.float64(math.pi / 2)
+    (h0, m0, l0), (h1, m1, l1), (h2, m2, l2), (h3, m3, l3), (h4, m4, l4) = quadrants()
+    e1, e2, e3, e4 = (np.float32(2.0 ** (24 + 25 * j)) for j in range(1, 5))
+    s0, s1, s2, s3, s4 = (np.float64(2.0 ** (-25 * j)) for j in range(5))
+    f32, f64, i32 = np.float32, np.float64, np.int32
+
+    @k.jit
+    def pick(a, v0, v1, v2, v3, v4):
+        return select(a < e1, v0, select(a < e2, v1, select(a < e3, v2, select(a < e4, v3, v4))))
+
+    @k.jit
+    def reduced(x):
+        a = abs(x)
+        y = f64(x) * pick(a, s0, s1, s2, s3, s4)
+        p, q = y * pick(a, h0, h1, h2, h3, h4), y * pick(a, m0, m1, m2, m3, m4)
+        t = p + magic
+        u = ((p - (t - magic)) + q) + magic
+        f = ((p - (t - magic)) + q) - (u - magic) + y * pick(a, l0, l1, l2, l3, l4)
+        return i32(bits(t) + bits(u)), f32(f * quarter)
+    return reduced
+
+
+def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
+    """sin, cos and tan of a float32."""
+    select, bits, unbits, reduced = k.select, k.bits, k.unbits, reduction(k, k64)
+    one, half, two, sign, i32 = k.real(1), k.real(.5), np.int32(2), np.int32(30), np.int32
+    sin_poly, cos_poly = horner(SIN32, k.real), horner(COS32, k.real)
+
+    @k.jit
+    def sine(r):
+        z = r * r
+        return r + r * (z * sin_poly(z))
+
+    @k.jit
+    def cosine(r):
+        z = r * r
+        return one - (half * z - z * z * cos_poly(z))
+
+    @k.jit
+    def flip(y, n):                             # -y in the lower half of the circle
+        return unbits(i32(bits(y) ^ i32(i32(n & two) << sign)))
+
+    @k.jit
+    def sin(x):
+        n, r = reduced(x)
+        return flip(select((n & 1) != 0, cosine(r), sine(r)), n)
+
+    @k.jit
+    def cos(x):
+        n, r = reduced(x)
+        return flip(select((n & 1) != 0, sine(r), cosine(r)), i32(n + i32(1)))
+
+    @k.jit
+    def tan(x):
+        n, r = reduced(x)
+        s, c, odd = sine(r), cosine(r), (n & 1) != 0
+        return select(odd, -c, s) / select(odd, s, c)
+
+    return {"sin": sin, "cos": cos, "tan": tan}
+
+
+def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1 ulp."""
+    select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
+    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(.5), np.int64(2), np.int64(62), np.int64
+    p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
+    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(SIN64, k.real), horner(COS64, k.real)
+
+    @k.jit
+    def reduced(x):                             # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
+        t = x * ratio + magic
+        n = t - magic
+        a, b = x - n * p1, n * p2
+        r = a - b
+        e = ((a - r) - b) - n * p3
+        y = r + e
+        return bits(t), y, (r - y) + e
+
+    @k.jit
+    def sine(y, e):
+        z = y * y
+        return y + (y * (z * sin_poly(z)) + e * (one - half * z))
+
+    @k.jit
+    def cosine(y, e):
+        z = y * y
+        a = one - half * z
+        return a + (((one - a) - half * z) + (z * z * cos_poly(z) - y * e))
+
+    @k.jit
+    def flip(y, n):
+        return unbits(i64(bits(y) ^ i64(i64(n & two) << sign)))
+
+    @k.jit
+    def sin(x):
+        n, y, e = reduced(x)
+        return select(x == zero, x, flip(select((n & 1) != 0, cosine(y, e), sine(y, e)), n))
+
+    @k.jit
+    def cos(x):
+        n, y, e = reduced(x)
+        return flip(select((n & 1) != 0, sine(y, e), cosine(y, e)), i64(n + i64(1)))
+
+    return {"near_sin": sin, "near_cos": cos}
+
+
+def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]) -> dict[str, Callable]:
+    """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves
+    compensated arithmetic."""
+    select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
+    near, far, tail = horner(ERF_NEAR32, k.real), horner(ERF_FAR32, k.real), horner(ERFC64, np.float64)
+    zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
+    eleven, half, f32, f64 = np.float64(11), k.real(.5), np.float32, np.float64
+    one64, half64, two64, zero64 = f64(1), f64(.5), f64(2), f64(0)
+
+    @k.jit
+    def erf(x):
+        a = abs(x)
+        b = select(a > four, four, a)
+        return select(a < one, x + x * near(x * x), signed(one - exp(-far(b - one)), x))
+
+    @k.jit
+    def erfc(x):
+        d = f64(x)
+        a = abs(d)
+        a = select(a > eleven, eleven, a)
+        y = exp64(-a * a) * tail(one64 / (one64 + half64 * a))
+        return f32(select(d < zero64, two64 - y, y))
+
+    @k.jit
+    def pow(x, y):                              # |x|^y, then what C says of signs, zeros, ones and infinities
+        a = abs(x)
+        r = f32(exp64(f64(y) * log64(f64(a))))
+        whole, pair = np.trunc(y), np.trunc(y * half)
+        r = select((y == whole) & (pair + pair != y), signed(r, x), r)
+        r = select((x < zero) & (a < inf) & (y != whole), nan, r)
+        return select((y == zero) | (x == one) | ((a == one) & (abs(y) == inf)), one, r)
+
+    return {"erf": erf, "erfc": erfc, "pow": pow}
+
+
+def plain(k: SimpleNamespace) -> dict[str, Callable]:
+    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax and fmin."""
+    select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
+    functions = {
+        "where": lambda c, x, y: select(c, x, y),
+        "maximum": lambda x, y: select((x > y) | (x != x), x, y),
+        "minimum": lambda x, y: select((x < y) | (x != x), x, y),
+        "fmax": lambda x, y: select((x >= y) | (y != y), x, y),
+        "fmin": lambda x, y: select((x <= y) | (y != y), x, y),
+        "abs": lambda x: abs(x),
+        "sign": lambda x: select(x > zero, one, select(x < zero, -one, zero)),
+        "isnan": lambda x: x != x,
+        "isinf": lambda x: abs(x) == inf,
+        "isfinite": lambda x: abs(x) < inf,
+        "signbit": lambda x: bits(x) < 0,
+        "copysign": lambda x, y: signed(abs(x), y),
+        "floor": lambda x: np.floor(x),
+        "ceil": lambda x: np.ceil(x),
+        "trunc": lambda x: np.trunc(x),
+        "round": lambda x: np.rint(x),
+        "sqrt": lambda x: np.sqrt(x),
+        "rsqrt": lambda x: one / np.sqrt(x),
+    }
+    return {name: k.jit(f) for name, f in functions.items()}
+
+
+def bfloats() -> dict[str, Callable]:
+    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a float32."""
+    k = kind(np.float32)
+    bits, unbits, select, i32 = k.bits, k.unbits, k.select, np.int32
+    half, quiet, shift, one = i32(0x7fff), i32(0x40), i32(16), i32(1)
+
+    @k.jit
+    def to_bfloat(x):                           # of two as near the even one
+        b = bits(x)
+        upper = i32(b >> shift)
+        return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
+    return {"from_bfloat": k.jit(lambda x: unbits(i32(i32(x) << shift))), "to_bfloat": to_bfloat}
+
+
+def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
+    """libm's functions, one element at a time."""
+    libm = backend().libm
+    pairs = {"atan2": libm.atan2, "pow": libm.pow}
+
+    def call(f):
+        return k.jit(lambda x: f(x))
+
+    def call2(f):
+        return k.jit(lambda x, y: f(x, y))
+    return {name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names}
+
+
+@cache
+def world(real: str) -> dict[str, Callable]:
+    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that type."""
+    k64 = kind(np.float64)
+    wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
+    if real == "float64":
+        return {**wide, **near_circle(k64), **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow")}
+    k, lgamma = kind(np.float32), backend().libm.lgamma
+    own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
+    own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))            # lgammaf is 6 ulp off
+    return {**own, **bells(k, own, wide)}
+
+
+NAMES = frozenset(LIBM) | {
+    "where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit",
+    "copysign", "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "exp", "exp2", "expm1", "tanh", "sigmoid",
+    "log", "log1p", "log2", "log10", "sin", "cos", "tan", "erf", "erfc", "pow"}

@@ -1,0 +1,1 @@
+"""Tensors without elements: shapes and dtypes only."""

@@ -1,0 +1,266 @@
+"""Tensors on the device "meta": shapes and dtypes without elements, to build a model that is loaded later, or to see what
+shapes it makes.
+
+The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it: an op's fast path fails,
+and where it would report the error (`otherwise` in core/arguments.py), the op is run on zeros of that shape, as any op is, or of
+fewer (ops/meta/symbolic_sizes.py), and of what it makes only shapes and dtypes are kept. So no op has a second rule that says its
+shapes, and other programs pay nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.core.clock import tick
+from rushlight.core.mode import current, mode
+from rushlight.core.node import Node, Output, outside
+from rushlight.base.device import device
+from rushlight.base.errors import explain
+from rushlight.core.arguments import Placeholder, Touched
+from rushlight.core.results import result_type
+from rushlight.ops.meta.symbolic_sizes import Unknown, ways
+from rushlight.core.table import Op
+from rushlight.core.worlds import TENSORS
+from rushlight.base.size import in_order
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.base.pytree import tree_leaves, tree_map
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+ITEM = "Tensor.item() cannot be called on meta tensors"
+TO_EMPTY = "empty_like(x, device='cpu') or module.to_empty(device='cpu') gives it memory"
+# Ops whose result's shape depends on the numbers.
+DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "equal"}
+
+
+class NoData(Touched, NotImplementedError):
+    """The numbers of a tensor without elements are asked for."""
+
+    def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a function that is no entry makes of zeros; the error itself if it was to write to what it is given."""
+        if function.__name__ in DYNAMIC or function.__name__.endswith("_") or kwargs.get("out") is not None:
+            raise self
+        return on_zeros(function, args, kwargs)
+
+
+class Elsewhere(NoData):
+    """One tensor has elements, another one none: the user's mistake, unless the function made one of them itself."""
+
+
+class Meta(Placeholder):
+    """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so tensors share it."""
+
+    __slots__ = ("shape", "strides", "dtype", "__weakref__")
+    device, base = device("meta"), None
+
+    def __init__(self, shape: tuple, dtype: np.dtype, strides: tuple | None = None):
+        self.shape, self.dtype = tuple(shape), dtype
+        self.strides = strides or tuple([dtype.itemsize * step for step in in_order(shape)])
+
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: prod(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
+    flags = property(lambda self: self.seen().flags)
+
+    def __reduce__(self) -> tuple:
+        return Meta, (self.shape, self.dtype, self.strides)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def seen(self) -> np.ndarray:
+        """An array that lies as this one would, of one number: to be looked at, not into."""
+        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
+
+    detached = property(lambda self: lambda: self)
+
+    def spread(self, array: Any) -> Meta:
+        """What is created like a tensor of this device is on it too."""
+        return without(array)
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if function is np.copyto:
+            if not isinstance(args[0], Meta):
+                raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+            return None                           # shapes were compared before: there is nothing to write to
+        if function in (np.zeros_like, np.ones_like, np.empty_like, np.shape, np.ndim, np.size):
+            return function(self.seen(), *args[1:], **kwargs)
+        raise self.touched(function.__name__)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None and isinstance(out[0], Meta) and all(isinstance(a, Meta) for a in args):
+            return out[0]                         # gradients that meet
+        raise self.touched(ufunc.__name__)
+
+    def __add__(self, other: Any) -> Meta:
+        if not isinstance(other, Meta):
+            raise self.touched("add")
+        return self
+
+    def touched(self, what: str) -> Touched:
+        return NoData(explain(f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which is on the "
+                              "device 'meta'", TO_EMPTY), self)
+
+    __setitem__ = Placeholder._refuse
+
+    def item(self) -> Any:
+        raise RuntimeError(explain(ITEM, "a tensor on the CPU has numbers"))
+
+    __bool__ = item
+
+    def numpy(self) -> Any:
+        raise TypeError(explain("can't convert meta device type tensor to numpy.", TO_EMPTY))
+
+    def tolist(self) -> Any:
+        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+
+    def run(self, op: Op, args: tuple) -> Any:
+        """An op that met this tensor, on these arguments."""
+        return on_zeros(TENSORS[op.name], args, {}, op)
+
+    @staticmethod
+    def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
+        """A function that is no entry and met such a tensor."""
+        return on_zeros(function, args, kwargs)
+
+
+class Unread(Node):
+    """What made a tensor without elements: gradients have the shapes of its inputs, `like`."""
+
+    __slots__ = ("like", "called")
+    like: tuple
+    called: str
+    first = None
+
+    def name(self) -> str:
+        return self.called
+
+    def arrays(self, g: Any) -> tuple:
+        return self.like
+
+    def tensors(self, g: Any) -> tuple:
+        return tuple(map(from_array, self.like))
+
+
+def without(array: Any) -> Meta:
+    """An array's shape, order in memory and dtype."""
+    return array if array.__class__ is Meta else Meta(array.shape, array.dtype, array.strides)
+
+
+def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
+    """What a function makes of zeros in place of tensors without elements, themselves without elements."""
+    from rushlight.random import default_generator
+    given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+    name = op.name if op is not None else function.__name__
+    if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
+        raise NotImplementedError(explain(
+            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
+            "registered: what shape it makes depends on numbers", TO_EMPTY))
+    for t in given:
+        if t.array.__class__ is not Meta and t.array.ndim and not indexes(t, op):
+            raise Elsewhere(explain("Tensor on device cpu is not on the expected device meta!", "put both on one device",
+                                    inputs=[(tuple(t.shape), str(t.device)) for t in given]), None)
+    state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
+    try:
+        if (made := by_rule(op, args)) is None:
+            *cheap, last = ways(op, args, [t.array for t in given if t.array.__class__ is Meta])
+            made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
+            made = run_with(function, args, kwargs, *last) if made is None else made
+    finally:
+        current.reset(token)
+        default_generator.set_state(state)
+    record(made, given, op)
+    return made
+
+
+def by_rule(op: Op | None, args: tuple) -> Any:
+    """What an op that computes with sizes makes, if its entry has a rule for the sizes, and for tensors such as these."""
+    sizes = None if op is None else op.options.get("sizes")
+    if not callable(sizes):
+        return None
+    arrays = [t.array for t in tree_leaves(args) if isinstance(t, Tensor)]
+    if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
+        return None
+    if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
+        return None                               # an image's order in memory is the op's to pass on
+    found = sizes(*tree_map(lambda t: t.array if isinstance(t, Tensor) else t, args))
+    if found is None:
+        return None
+    outs: list[Any] = [from_array(Meta(shape, dtype)) for shape, dtype in found]  # type: ignore[arg-type]
+    return outs[0] if len(outs) == 1 else result_type(op)(outs)
+
+
+def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
+    """The function on what stands in for arrays without elements; what it makes, without."""
+    def given(t: Any) -> Any:
+        return from_array(stand_in(t.array)) if isinstance(t, Tensor) and t.array.__class__ is Meta else t
+
+    def taken(t: Any) -> Any:
+        if not isinstance(t, Tensor):
+            return t
+        shape, strides = put_back(t.array)
+        return from_array(Meta(shape, t.array.dtype, strides))  # type: ignore[arg-type]
+    return tree_map(taken, function(*tree_map(given, args), **tree_map(given, kwargs)))
+
+
+def tried(*call: Any) -> Any:
+    """None for what went wrong: the error would not name the true sizes."""
+    try:
+        return run_with(*call)
+    except (Unknown, RuntimeError, ValueError, IndexError, TypeError):
+        return None
+
+
+def indexes(t: Tensor, op: Op | None) -> bool:
+    """Whether it is a tensor of places, which may be on the CPU beside others that are not."""
+    return op is not None and op.name.startswith("index") and t.dtype.category < dtypes.FLOATING
+
+
+def record(made: Any, given: list[Tensor], op: Op | None) -> None:
+    """A node for what was made, which knows no more than shapes."""
+    edges = [t for t in given if t.node is not None]
+    outs = [t for t in tree_leaves(made) if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING]
+    if not (edges and outs and mode().grad):
+        return
+    node = Unread()
+    node.called = "UnreadBackward0" if op is None else op.node.__name__
+    node.like = tuple(without(t.array) for t in edges)
+    node.edges, node.saved, node.seq, node.shape = tuple(t.node for t in edges), (), tick(), outs[0].array.shape
+    node.where = outside(None)
+    outs[0].node = node
+    if len(outs) > 1:
+        node.shape = None                         # what arrives is a gradient for each
+        for i, t in enumerate(outs):
+            t.node = Output(node, i, tick(), t.array.shape)
+
+
+def moved(t: Tensor) -> Tensor:
+    """A tensor of the CPU without its elements. NotImplementedError for one that has none: they would have to come from
+    nowhere."""
+    if t.array.__class__ is Meta:
+        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+    r = from_array(without(t.array))  # type: ignore[arg-type]
+    record(r, [t], None)
+    return r
+
+
+class Undrawn:
+    """A generator for tensors without elements: it draws nothing."""
+
+    @staticmethod
+    def uniform(shape: tuple, dtype: np.dtype, *how: Any) -> Meta:
+        return Meta(shape, dtype)
+
+    normal = uniform
+
+    @staticmethod
+    def randint(low: int, high: int, shape: tuple, dtype: np.dtype) -> Meta:
+        return Meta(shape, dtype)
+
+    @staticmethod
+    def randperm(n: int, dtype: np.dtype) -> Meta:
+        return Meta((n,), dtype)

@@ -1,0 +1,79 @@
+"""What stands in for arrays without elements (ops/meta/meta_tensors.py) while an op says what it makes of them.
+
+Most ops pass sizes on and do not compute with them: what a product makes of 4096 x 11008 it makes of 2 x 3. For these the
+sizes that are there, smallest first, become 2, 3, 4, ..., and in what is made they are put back. So broadcasting, dtypes and
+the order in memory are the op's own, for any sizes. Views look at one number. What computes with sizes has a rule
+of its own (`sizes=` in its entry) or runs on as many zeros.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.families import reduction, view
+from rushlight.kernels.layout import lie
+from rushlight.core.table import Op
+
+
+class Unknown(Exception):
+    """What an op made has a size that was not among those it was given."""
+
+
+def passed_on(op: Op, args: tuple) -> int:
+    """How many leading sizes the op passes on without computing with them."""
+    passed = op.options.get("sizes", "all" if op.elementwise or op.family is reduction else None)
+    if passed == "all":
+        return 64
+    groups = args[len(op.inputs) + op.settings.index("groups")] if "groups" in op.settings else 1
+    return 2 if passed == "leading" and groups == 1 else 0
+
+
+def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:
+    """The ways to run it, the cheapest first: (array without elements -> array, array made -> shape and strides)."""
+    if op is not None and metas:
+        if op.family is view and (not op.options.get("copies") or args[0].array.flags.c_contiguous):
+            yield lambda a: a.seen(), lying
+        elif front := passed_on(op, args):
+            yield renamed(metas, front)
+    yield lambda a: zeros(a.shape, a.dtype, a.strides), lying
+
+
+def lying(array: np.ndarray) -> tuple[tuple, tuple | None]:
+    """Its shape and strides: None for those of C order."""
+    return array.shape, None if array.flags.c_contiguous else array.strides
+
+
+def zeros(shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
+    """Zeros that lie so: pages that the system hands out when they are written to."""
+    steps = tuple(s // dtype.itemsize for s in strides)
+    n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
+    return lie(np.zeros(n, dtype), shape, steps, 0)
+
+
+def dense(shape: tuple, strides: tuple, itemsize: int) -> tuple:
+    """Strides without gaps, in the order of those given; 0 stays 0."""
+    steps, step = [0] * len(shape), itemsize
+    for d in sorted(range(len(shape)), key=lambda d: (strides[d], shape[d], -d)):
+        if strides[d]:
+            steps[d], step = step, step * max(shape[d], 1)
+    return tuple(steps)
+
+
+def renamed(metas: list, front: int) -> tuple[Callable, Callable]:
+    """With the sizes of the first `front` dimensions as 2, 3, ..., and back."""
+    sizes = sorted({n for a in metas for n in a.shape[:front] if n > 1})
+    small = {0: 0, 1: 1, **{n: i for i, n in enumerate(sizes, 2)}}
+    large = {i: n for n, i in small.items()}
+
+    def stand_in(a: Any) -> np.ndarray:
+        shape = (*[small[n] for n in a.shape[:front]], *a.shape[front:])
+        return zeros(shape, a.dtype, dense(shape, a.strides, a.itemsize))
+
+    def put_back(array: np.ndarray) -> tuple[tuple, tuple | None]:
+        if not all([n in large for n in array.shape[:front]]):
+            raise Unknown
+        shape = (*[large[n] for n in array.shape[:front]], *array.shape[front:])
+        return shape, None if array.flags.c_contiguous else dense(shape, array.strides, array.itemsize)
+    return stand_in, put_back

@@ -1,0 +1,61 @@
+"""What a step of a recurrent layer does to each element: `gates(*sources) -> h, [c,] saved`, in names of ops.
+
+Run on tensors this is how the layers' second derivatives are found (recurrent.py); run on symbols it becomes the loops of
+large layers (fast/recurrent_loops.py). `saved` is what those read on the way back.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rushlight.ops.math.elementwise import add, mul, relu, sigmoid, sub, tanh
+
+STATE = (None, None)                              # a source: neither of x nor of the product
+
+
+class Cell(NamedTuple):
+    """`gates`, and where its parameters come from.
+
+    A source is (k, m): the k-th gate of x and the m-th of the product, added up, or one of them where the other is None;
+    or STATE: what goes from step to step around the product.
+    """
+
+    gates: Callable
+    sources: tuple[tuple[int | None, int | None], ...]
+
+    @property
+    def count(self) -> int:
+        """How many gates x and the product have."""
+        return 1 + max([m for _, m in self.sources if m is not None])
+
+    @property
+    def apart(self) -> bool:
+        """Whether x and the product are not just added up: then the product has a bias, and x a gradient of its own."""
+        return any([None in source for source in self.sources if source != STATE])
+
+
+def lstm_gates(i: Any, f: Any, g: Any, o: Any, c: Any) -> tuple:
+    i, f, g, o = sigmoid(i), sigmoid(f), tanh(g), sigmoid(o)
+    c = add(mul(f, c), mul(i, g))
+    return mul(o, tanh(c)), c, (i, f, o, g, c)
+
+
+def gru_gates(r: Any, z: Any, x_n: Any, h_n: Any, h: Any) -> tuple:
+    r, z = sigmoid(r), sigmoid(z)
+    n = tanh(add(x_n, mul(r, h_n)))
+    return add(n, mul(z, sub(h, n))), (r, z, n, h_n)
+
+
+def tanh_gate(x: Any) -> tuple:
+    h = tanh(x)
+    return h, (h,)
+
+
+def relu_gate(x: Any) -> tuple:
+    h = relu(x)
+    return h, (h,)
+
+
+LSTM = Cell(lstm_gates, ((0, 0), (1, 1), (2, 2), (3, 3), STATE))
+GRU = Cell(gru_gates, ((0, 0), (1, 1), (2, None), (None, 2), STATE))
+TANH, RELU = Cell(tanh_gate, ((0, 0),)), Cell(relu_gate, ((0, 0),))

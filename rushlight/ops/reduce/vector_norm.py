@@ -1,0 +1,84 @@
+"""Lengths of vectors, and distances between points."""
+from __future__ import annotations
+
+from rushlight.ops.reduce import reduce as reduce
+from rushlight.core.build import build, inner
+from rushlight.kernels import norms as kernels
+from rushlight.core.worlds import adopt, shared
+
+adopt(kernels)
+
+vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim), node="LinalgVectorNormBackward0",
+                    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
+                    batched="shift")
+# distances between the rows of x (..., m, n) and y (..., k, n)
+euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
+                   x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
+                   y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), batched="matrix")
+# those of pairs i < j of rows of x (n, m), numbered i n + j
+apart      = inner(lambda x, pairs, /: apart(x, pairs), node="PdistBackward0",
+                   x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x))
+
+# the largest difference between them, which all that tie for it have the derivative of, as in torch
+farthest   = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, out), node="CdistBackward0",
+                   batched="matrix")
+
+
+@shared
+def apart_most(g, x, out):
+    """The derivative of max |x| along the last dimension, as if nothing else were as large."""
+    g, out = reshape(g, tuple(g.shape) + (1,)), reshape(out, tuple(out.shape) + (1,))
+    return where(abs(x) == out, g * sgn(x), 0)
+
+
+@shared
+def both_ways(w, pairs, n):
+    """What pairs have, as a symmetric matrix."""
+    w = reshape(index_copy(zeros((n * n,), w), pairs, w, 0), (n, n))
+    return w + w.mT
+
+
+@shared
+def per_length(out):
+    """1 / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    return where(out == 0, 0, 1 / out)
+
+
+@shared
+def ratio(g, out):
+    """g / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    return where(out == 0, 0, g / out)
+
+
+@shared
+def drawn(w, x, y):
+    """sum over j of w_ij (x_i - y_j)."""
+    return x * sum(w, (len(w.shape) - 1,), True) - w @ y
+
+
+@shared
+def kept(r, x, axes):
+    """What a reduction of x gives, with the reduced dimensions as 1."""
+    return reshape(r, tuple(1 if axes is None or i in axes else n for i, n in enumerate(x.shape)))
+
+
+@shared
+def norm_gradient(g, x, out, p, axes):
+    """g sgn(x) (|x| / |x|_p)^(p - 1); the largest share it where p is infinite; 0 at 0."""
+    if p == 0:
+        return zeros_like(x)
+    if p == 1:
+        return g * sgn(x)
+    if p == 2:
+        return g * ratio(x, out)
+    size = abs(x)
+    if p in (float("inf"), -float("inf")):
+        return g * evenly(size == out, axes, g) * sgn(x)
+    share = size / where(out == 0, 1, out)
+    if p > 2:
+        return g * sgn(x) * share ** (p - 1)
+    none = (x == 0) | (out == 0)
+    return g * sgn(x) * where(none, 0, where(none, 1, share) ** (p - 1))
+
+
+build(globals())

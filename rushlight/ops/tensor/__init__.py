@@ -1,0 +1,1 @@
+"""Casts, storage, random tensors, predicates."""

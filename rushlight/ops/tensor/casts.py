@@ -1,0 +1,243 @@
+"""Copies, conversions and detaching: torch's signatures, with layouts in memory."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.core.views import assign, check_shape, detached, leave, write
+from rushlight.base.device import placed
+from rushlight.base.errors import NoCuda, explain, suggesting
+from rushlight.base.memory_format import (
+    contiguous_format,
+    lies_so,
+    memory_format,
+    order_of,
+    preserve_format,
+)
+from rushlight.ops.shape import views as s
+from rushlight.core.build import composite, unrecorded
+from rushlight.kernels.layout import suggests_last
+from rushlight.core.results import into
+from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
+
+Format = memory_format | None
+
+# -- where elements lie ------------------------------------------------------------------------------------------------
+
+
+def lying(input: Tensor, form: Format) -> Tensor:
+    """The tensor if its elements lie so, else a copy that does."""
+    if form is None or lies_so(input.array, form):
+        return input
+    return s.laid_out(input, order_of(form, input.array.ndim))
+
+
+def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
+    """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W) in C order say nothing of
+    channels_last, though the elements lie so."""
+    if form.ndim is None or not isinstance(input.array, np.ndarray) or suggests_last(input.array):
+        return lying(input, form)
+    return s.laid_out(input, order_of(form, input.array.ndim))
+
+
+@composite()
+def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
+    """A copy with its own memory, in the graph; laid out as the input is, or as `memory_format` says.
+
+    >>> rushlight.ones(1, 2, 3, 3).clone(memory_format=rushlight.channels_last).stride()
+    (18, 1, 6, 2)
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return s.clone(input)
+    return s.laid_out(input, order_of(memory_format, input.array.ndim))
+
+
+def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
+    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so already."""
+    if memory_format is contiguous_format:
+        return s.contiguous(self)
+    if memory_format is preserve_format:
+        if self.array.flags.c_contiguous:
+            return self
+        raise RuntimeError(explain("preserve memory format is unsupported by the contiguous operator",
+                                   "contiguous() or clone()"))
+    return lying(self, memory_format)
+
+
+def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
+    """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
+    return lies_so(self.array, contiguous_format if memory_format is preserve_format else memory_format)
+
+
+for f in (contiguous, is_contiguous):
+    method(f)
+
+# -- out of the graph --------------------------------------------------------------------------------------------------
+
+
+@composite()
+def detach(input: Tensor) -> Tensor:
+    """out = input, outside the graph, on the same memory; a write to either is noticed by both.
+
+    >>> x = rushlight.ones(2, requires_grad=True)
+    >>> rushlight.detach(x * 2).requires_grad
+    False
+    """
+    return detached(input)
+
+
+@composite()
+def detach_(input: Tensor) -> Tensor:
+    """input = itself, out of the graph and without tangents. RuntimeError for a view.
+
+    >>> x = rushlight.ones(2, requires_grad=True) * 2
+    >>> x.detach_().requires_grad
+    False
+    """
+    if input.viewing is not None:
+        raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
+    leave(input)
+    input.__dict__.pop(TANGENTS, None)
+    return input
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+@composite(function=False)
+def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of `source`, broadcast and converted, or one number, into this tensor."""
+    if isinstance(source, Number):
+        source = from_array(np.asarray(source))
+    if not isinstance(source, Tensor):
+        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+    if source.array.shape != input.array.shape:
+        check_shape(input, source)
+    if unrecorded(input, (source,)):
+        write(input, source, "copy_")
+        return input
+    if source.array.dtype != input.array.dtype:
+        source = converted(source, input.dtype)
+    return assign(input, s.overwrite(input, source))
+
+
+def one_value(value: Any, input: Tensor, name: str) -> Tensor:
+    """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
+    if not isinstance(value, Tensor):
+        return created(from_array(dtypes.holding(value, input.dtype)))
+    if value.array.ndim:
+        raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+                                   "dimensions.", "give a number, or use copy_()"))
+    return value
+
+
+@composite(function=False)
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """input = value, everywhere.
+
+    >>> rushlight.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):         # 14 us become 8
+        write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
+        return input
+    return copy_(input, one_value(value, input, "fill_"))
+
+
+@composite()
+def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
+    """A tensor like the input, full of one number.
+
+    >>> rushlight.fill(rushlight.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    made = s.overwrite(input, convert(one_value(value, input, "fill"), input.dtype))
+    return made if out is None else into(out, made)
+
+
+@composite()
+def zero_(input: Tensor) -> Tensor:
+    """input = 0, everywhere.
+
+    >>> rushlight.ones(2).zero_()
+    tensor([0., 0.])
+    """
+    return fill_(input, 0)
+
+
+# -- other dtypes ------------------------------------------------------------------------------------------------------
+
+def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
+    """In another dtype. Whole numbers and truths have no gradient."""
+    return s.to(x if d.category >= dtypes.FLOATING or x.node is None else detached(x), d)
+
+
+def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+            copy: bool = False, memory_format: Format = None, other: Tensor | None = None) -> Tensor:
+    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
+
+    >>> rushlight.tensor([1, 2]).to(rushlight.float64)
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    flags = []                                    # non_blocking and copy, in this order
+    for arg in (*args, other):
+        if isinstance(arg, Tensor):
+            dtype, device = arg.dtype, arg.device
+        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+            dtype = dtypes.as_dtype(arg)
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif arg is not None:
+            device = arg
+    made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
+    if device is not None and placed(device).type != made.device.type:
+        from rushlight.ops.meta.meta_tensors import moved  # loaded with the first tensor that has no elements
+        made = moved(made)
+    if memory_format is not None:
+        made = suggesting_format(made, memory_format)
+    return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
+
+
+def caster(d: dtypes.dtype) -> Callable:
+    """x.float() and its like."""
+    def cast(self: Tensor, memory_format: Format = None) -> Tensor:
+        made = self if self.array.dtype == d.numpy else converted(self, d)
+        return made if memory_format is None else suggesting_format(made, memory_format)
+    cast.__doc__ = f"The tensor as {d}; itself if it is that already."
+    return cast
+
+
+method(suggesting(convert, name="to"), "to")
+for name, d in dtypes.NAMES.items():
+    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
+        method(caster(d), name)
+method(caster(dtypes.uint8), "byte")
+method(caster(dtypes.int8), "char")
+
+
+@composite(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """out = input.to(other.dtype).
+
+    >>> rushlight.ones(2).type_as(rushlight.zeros(1, dtype=rushlight.int64))
+    tensor([1, 1])
+    """
+    return convert(input, other.dtype)
+
+
+def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
+    """The tensor itself: it lives on the CPU."""
+    return convert(self, device="cpu", memory_format=memory_format)
+
+
+def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """RuntimeError: there is only the CPU."""
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
+                               ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
+
+
+for f, name in ((cpu, "cpu"), (cuda, "cuda")):
+    method(f, name)

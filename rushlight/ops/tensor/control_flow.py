@@ -1,0 +1,159 @@
+"""Branches, loops and checks as functions, for torch's compiler; here they run as plain Python."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rushlight.base.dtypes import bool_
+from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
+
+
+def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
+    """true_fn(*operands) if pred else false_fn(*operands). `pred`: a bool, or a tensor of one bool.
+
+    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
+    tensor([2., 2.])
+    """
+    if isinstance(pred, Tensor) and pred.array.size != 1:
+        raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError(explain("Expect both branches to be callable."))
+    if not isinstance(operands, (tuple, list)):
+        raise RuntimeError(explain(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}."))
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None) -> None:
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if message is not None and not callable(message):
+        raise TypeError("message must be a callable")
+    if not cond:
+        raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
+
+
+def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError with what `message()` says unless cond is True."""
+    check_as(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """IndexError with what `message()` says unless cond is True."""
+    check_as(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """ValueError with what `message()` says unless cond is True."""
+    check_as(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """TypeError with what `message()` says unless cond is True."""
+    check_as(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """NotImplementedError with what `message()` says unless cond is True."""
+    check_as(NotImplementedError, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
+    if not isinstance(cond, Tensor) or cond.dtype is not bool_:
+        raise TypeError(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
+    check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
+
+
+def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError for a negative number."""
+    check_as(RuntimeError, i >= 0, message)
+
+
+# -- symbolic numbers: here plain Python numbers ---------------------------------------------------
+
+def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
+    """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.
+
+    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
+    (tensor(3), tensor([8.]))
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError(explain("Expect cond_fn and body_fn to be callable."))
+    values = tuple(carried_inputs)
+    while cond_fn(*values):
+        values = tuple(body_fn(*values))
+    return values
+
+
+def sym_int(a: Any) -> int:
+    """int(a).
+
+    >>> rushlight.sym_int(2.5)
+    2
+    """
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """float(a).
+
+    >>> rushlight.sym_float(2)
+    2.0
+    """
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """not a.
+
+    >>> rushlight.sym_not(2 > 1)
+    False
+    """
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """max(a, b); a float if either is.
+
+    >>> rushlight.sym_max(2, 1.0)
+    2.0
+    """
+    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """min(a, b); a float if either is.
+
+    >>> rushlight.sym_min(2, 3.0)
+    2.0
+    """
+    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_sum(args: Sequence[Any]) -> Any:
+    """sum(args).
+
+    >>> rushlight.sym_sum([1, 2, 3])
+    6
+    """
+    return sum(args)
+
+
+def sym_sqrt(a: Any) -> float:
+    """math.sqrt(a).
+
+    >>> rushlight.sym_sqrt(9)
+    3.0
+    """
+    return math.sqrt(a)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """t if b else f.
+
+    >>> rushlight.sym_ite(2 > 1, "then", "else")
+    'then'
+    """
+    return t if b else f

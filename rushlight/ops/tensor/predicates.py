@@ -1,0 +1,269 @@
+"""Questions about tensors, and what is done with Python functions or by torch's names only."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.core.views import assign, check_shape, wrote
+from rushlight.base.errors import explain
+from rushlight.core.build import MORE, unrecorded
+from rushlight.ops.tensor.storage_classes import between_processes
+from rushlight.core.tensor import Tensor, created, from_array, method
+
+# Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
+WRITING = """
+abs_ addmv_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_
+clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_
+index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ resize_as_ round_
+rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
+"""
+
+
+def question(function: Callable) -> Callable:
+    """A function of the package and a method of tensors."""
+    MORE[function.__name__] = function
+    return method(function)
+
+
+@question
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the tensor's only element is not 0. RuntimeError if it has none or several.
+
+    >>> rushlight.is_nonzero(rushlight.tensor(0.))
+    False
+    """
+    return bool(input)
+
+
+@question
+def is_signed(input: Tensor) -> bool:
+    """True if the dtype has negative numbers.
+
+    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1, dtype=rushlight.uint8))
+    (True, False)
+    """
+    return input.dtype.is_signed
+
+
+@question
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """True if two tensors have the same shape.
+
+    >>> rushlight.is_same_size(rushlight.zeros(2, 3), rushlight.ones(2, 3))
+    True
+    """
+    return input.shape == other.shape
+
+
+@question
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once here.
+
+    >>> rushlight.is_conj(rushlight.tensor([1j]).conj())
+    False
+    """
+    return False
+
+
+@question
+def is_neg(input: Tensor) -> bool:
+    """False: negatives are computed at once here.
+
+    >>> rushlight.is_neg(rushlight.ones(1))
+    False
+    """
+    return False
+
+
+@question
+def is_distributed(input: Tensor) -> bool:
+    """False: a tensor is in one process.
+
+    >>> rushlight.is_distributed(rushlight.ones(1))
+    False
+    """
+    return False
+
+
+@method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: there is no other device to copy to."""
+    return False
+
+
+@method
+def is_shared(self: Tensor) -> bool:
+    """Whether `share_memory_` has been called: processes that this one forks see each other's writes."""
+    return between_processes(self.array)
+
+
+@method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both are the same memory, seen in the same way."""
+    a, b = self.array, tensor.array
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.size > 0
+
+
+@method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from the one of the largest step in memory to the one of the smallest."""
+    return tuple(sorted(range(self.array.ndim), key=lambda d: -self.array.strides[d]))
+
+
+@method
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """out = input: all tensors but sparse ones are dense.
+
+    >>> rushlight.ones(2).to_dense()
+    tensor([1., 1.])
+    """
+    return self if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, or of an object's or class's with its module.
+
+    >>> rushlight.typename(rushlight.ones(1))
+    'torch.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()  # type: ignore[attr-defined]
+    kind = obj if isinstance(obj, type) else type(obj)
+    home = "" if kind.__module__ in ("builtins", "__builtin__") else kind.__module__ + "."
+    return home + kind.__qualname__
+
+
+# -- written with Python's functions -------------------------------------------------------------------------------------
+
+def check_unrecorded(x: Tensor, name: str) -> None:
+    if x.requires_grad:
+        raise RuntimeError(explain(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                                   "instead."))
+
+
+@method
+def apply_(self: Tensor, callable: Callable) -> Tensor:
+    """Each element replaced by what a Python function gives for it; slow. RuntimeError if the tensor requires grad.
+
+    >>> rushlight.tensor([1., 2.]).apply_(lambda x: x + 1)
+    tensor([2., 3.])
+    """
+    check_unrecorded(self, "apply_")
+    return made_by(self, map(callable, dtypes.plain(self.array).ravel().tolist()), "apply_")
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
+    """input_i = callable(input_i, tensor_i); slow. RuntimeError if the tensor requires grad.
+
+    >>> rushlight.tensor([1., 2.]).map_(rushlight.tensor([3., 4.]), lambda a, b: 10 * a + b)
+    tensor([13., 24.])
+    """
+    return mapped(self, (tensor,), callable, "map_")
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
+    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires grad."""
+    return mapped(self, (x, y), callable, "map2_")
+
+
+def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: str) -> Tensor:
+    for t in (self, *others):
+        check_unrecorded(t, name)
+        check_shape(self, t, name)
+        if t.dtype is not self.dtype:
+            raise TypeError(explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
+                                    f"x.to({self.dtype}) converts"))
+    rows = [np.broadcast_to(dtypes.plain(t.array), self.array.shape).ravel().tolist() for t in (self, *others)]
+    return made_by(self, (callable(*row) for row in zip(*rows)), name)
+
+
+def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
+    """The tensor with what a Python function gave for its elements. TypeError for what is no number."""
+    found = list(values)
+    for value in found:
+        if not isinstance(value, (Number, Tensor)):
+            raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
+    return assign(x, from_array(np.array(found, x.array.dtype).reshape(x.array.shape)), name)
+
+
+@method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """The number written along the main diagonal; with `wrap` it begins again below in a tall matrix.
+
+    RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
+
+    >>> rushlight.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError(explain("dimensions must larger than 1", shape=shape))
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
+    a = self.array
+    if a.dtype.char in "fd" and fill_value.__class__ in (int, float) and a.__class__ is np.ndarray and a.flags.writeable \
+            and unrecorded(self, ()):
+        np.fill_diagonal(a, fill_value, wrap)
+        wrote(self)
+        return self
+    mask = np.zeros(shape, bool)
+    np.fill_diagonal(mask, True, wrap)
+    return self.masked_fill_(created(from_array(mask)), fill_value)  # type: ignore[attr-defined]
+
+
+@method
+def get_device(self: Tensor) -> int:
+    """The device's index: -1, the CPU.
+
+    >>> rushlight.get_device(rushlight.ones(2))
+    -1
+    """
+    return -1
+
+
+@method
+def is_inference(self: Tensor) -> bool:
+    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again.
+
+    >>> with rushlight.inference_mode():
+    ...     x = rushlight.ones(2)
+    >>> rushlight.is_inference(x)
+    False
+    """
+    return False
+
+
+MORE["typename"] = typename
+MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))
+
+
+@method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: memory is pinned for GPUs, and there is none."""
+    return self
+
+
+@method
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the elements to memory that is shared with the processes that this one forks from now on.
+
+    Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
+
+    >>> rushlight.zeros(2).share_memory_().is_shared()
+    True
+    """
+    if not is_shared(self):
+        from mmap import mmap  # none in a browser
+        if self.viewing is not None:
+            raise RuntimeError(explain("share_memory_ of a view would leave its base where it is", "share the base"))
+        old = self.array
+        self.array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
+        self.array[...] = old
+    return self

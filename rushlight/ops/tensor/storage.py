@@ -1,0 +1,113 @@
+"""The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.core.mode import mode
+from rushlight.base.errors import explain
+from rushlight.base.array_memory import owner
+from rushlight.core.build import MORE
+from rushlight.ops.tensor.storage_classes import Storage, TypedStorage, UntypedStorage, in_file
+from rushlight.ops.shape.as_strided import as_strided
+from rushlight.base.size import in_order
+from rushlight.core.tensor import Tensor, from_array, method, noticed
+
+
+def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: dtypes.dtype | None = None,
+              requires_grad: bool = False) -> Tensor:
+    """A tensor of the first `size` numbers of a file, read where they are needed; with `shared` what is written into it goes
+    into the file, which is made, and grows, if need be.
+
+    RuntimeError if there are not as many. `numpy.ndarray.tofile` writes such files.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> rushlight.tensor([1., 2., 3.]).numpy().tofile(path)
+    >>> rushlight.from_file(path, size=2)
+    tensor([1., 2.])
+    """
+    dtype = dtype or dtypes.get_default_dtype()
+    made = in_file(filename, bool(shared), size * dtype.itemsize) if size else np.empty(0, np.uint8)
+    return from_array(made.view(dtype.numpy)).requires_grad_(requires_grad)
+
+
+def bytes_of(x: Tensor) -> Any:
+    """The bytes of the array that owns the tensor's memory, (n,) uint8; on \"meta\" what stands for them."""
+    noticed(x)
+    if x.is_meta:
+        return type(x.root.array)((x.root.nbytes,), np.dtype(np.uint8))
+    all_of_it = owner(x.array)
+    inner_first = all_of_it.transpose(np.argsort([-step for step in all_of_it.strides], kind="stable"))
+    if not inner_first.flags.c_contiguous:
+        raise RuntimeError(explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "x.contiguous() has none"))
+    return inner_first.reshape(-1).view(np.uint8)
+
+
+@method
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The bytes of the memory that the tensor, and all views of it, stand on.
+
+    >>> x = rushlight.arange(6.)
+    >>> x[2:].untyped_storage().nbytes()
+    24
+    """
+    return UntypedStorage.on(bytes_of(self))
+
+
+@method
+def storage(self: Tensor) -> TypedStorage:
+    """The elements of the memory that the tensor, and all views of it, stand on.
+
+    >>> rushlight.arange(3.)[1:].storage().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+@method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+         stride: Sequence[int] | None = None) -> Tensor:
+    """The tensor itself on other memory: that of a tensor or a storage, whole or from an element on, in a size and steps;
+    without a source on none. Returns the tensor.
+
+    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind the memory's end.
+
+    >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
+    tensor([1., 4.])
+    """
+    if self.node is not None and mode().grad:
+        raise RuntimeError(explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()"))
+    if isinstance(source, (Tensor, TypedStorage)) and source.dtype is not self.dtype:
+        raise RuntimeError(explain(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
+                                   "convert it with .to(dtype)"))
+    if isinstance(source, Tensor) and size is None:
+        made = source.detach()  # type: ignore[attr-defined]
+    else:
+        memory = np.empty(0, np.uint8) if source is None else bytes_of(source) if isinstance(source, Tensor) else \
+            source.untyped().cells
+        made = from_array(memory.view(self.dtype.numpy))
+        if size is not None:
+            made = as_strided(made, tuple(size), in_order(tuple(size)) if stride is None else tuple(stride), storage_offset)
+    self.data = made
+    self.viewing, self.writes = made.viewing, made.writes
+    return self
+
+
+method(storage, "_typed_storage")
+
+
+def is_storage(obj: Any) -> bool:
+    """True if it is the memory of a tensor.
+
+    >>> x = rushlight.zeros(2)
+    >>> rushlight.is_storage(x.untyped_storage()), rushlight.is_storage(x)
+    (True, False)
+    """
+    return isinstance(obj, Storage)
+
+
+MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage, from_file=from_file)

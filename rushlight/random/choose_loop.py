@@ -1,0 +1,48 @@
+"""Choose the loop for a draw: NumPy's, which needs no start-up, or Numba's, which is faster but takes about 1 s to load."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
+from rushlight.loops.budget import Budget
+
+LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
+PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid
+NUMBA = int(PAYS * NUMBA_SECONDS / LOADING_SECONDS)  # the part of PAYS that pays for importing Numba, if it is not imported yet
+
+
+class Loop:
+    """The compiled loop `name` of loops.py; None until enough numbers were drawn to pay for loading it.
+
+    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number, in plain uniforms. `call`:
+    the time saved per small draw, in plain uniforms; 0 if NumPy is as fast. `libm`: whether the loop calls the C library
+    (Intel's vector functions give other bits).
+    """
+
+    def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:
+        self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None
+        self._spent = Budget(PAYS, loading=NUMBA)
+        self._lock = allocate_lock()
+
+    def __call__(self, n: int) -> Callable[..., Any] | None:
+        """The compiled loop, or None: draw these n numbers with NumPy."""
+        if self.compiled is None and (n * self.cost >= LARGE or self.call):
+            with self._lock:
+                if self._spent.charge(n * self.cost + self.call):
+                    self._load()
+        return self.compiled
+
+    def _load(self) -> None:
+        try:
+            from rushlight.random import loops
+        except ImportError:  # a Numba that does not fit this NumPy
+            self._spent.left = inf
+            return
+        if loops.SAME_LIBRARY or not self.libm:
+            self.compiled = getattr(loops, self.name)
+        else:
+            self._spent.left = inf

@@ -1,0 +1,124 @@
+"""torch.multiprocessing: Python's own. Tensors are copied between processes, but for those with `share_memory_`.
+
+Where processes can be forked they are, also if 'spawn' is asked for: shared memory is handed down to forked processes
+only, and in a program under `rushlight run` they know that `torch` means rushlight.
+"""
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing import *  # noqa: F403
+from multiprocessing import get_start_method, process  # noqa: F401
+from multiprocessing.connection import wait
+from signal import Signals
+from time import monotonic
+from typing import Any
+
+
+
+class ProcessException(Exception):
+    """A process of `spawn` has not come to its end."""
+
+    def __init__(self, msg: str, error_index: int = 0, error_pid: int | None = None):
+        super().__init__(msg)
+        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
+
+
+class ProcessRaisedException(ProcessException):
+    """A process of `spawn` has raised an exception."""
+
+
+class ProcessExitedException(ProcessException):
+    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say how."""
+
+    def __init__(self, msg: str, error_index: int = 0, error_pid: int | None = None, exit_code: int = 1,
+                 signal_name: str | None = None):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+
+def forked(method: str | None) -> str | None:
+    """'fork' for 'spawn' and 'forkserver', where there is one."""
+    return "fork" if method and "fork" in multiprocessing.get_all_start_methods() else method
+
+
+def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
+    """Python's context of this start method; see above for 'spawn'."""
+    return multiprocessing.get_context(forked(method))
+
+
+def set_start_method(method: str | None, force: bool = False) -> None:  # type: ignore[no-redef]
+    """How processes are started; see above for 'spawn'."""
+    multiprocessing.set_start_method(forked(method), force=force)
+
+
+class ProcessContext:
+    """The processes that `spawn` has begun. `join()` waits for them; `processes` and `pids()` tell which they are."""
+
+    def __init__(self, processes: list[Any]):
+        self.processes = processes
+
+    def pids(self) -> list[int]:
+        """The numbers that the system gave them."""
+        return [one.pid for one in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Whether all have ended, after so many seconds at most. ProcessRaisedException where one has raised an exception,
+        ProcessExitedException where one has exited otherwise; the others are ended then."""
+        end = None if timeout is None else monotonic() + timeout
+        running = {one.sentinel: one for one in self.processes}
+        while running:
+            done = wait(list(running), None if end is None else max(0.0, end - monotonic()))
+            if not done:
+                return False
+            for sentinel in done:
+                one = running.pop(sentinel)  # type: ignore[index]
+                one.join()
+                if one.exitcode:
+                    self.fail(one)
+        return True
+
+    def fail(self, one: Any) -> None:
+        """End the others, and raise what became of this one."""
+        for other in self.processes:
+            if other.is_alive():
+                other.terminate()
+            other.join()
+        i = self.processes.index(one)
+        if one.exitcode == 1:
+            raise ProcessRaisedException(f"process {i} terminated with exit code 1; its own error stands above", i, one.pid)
+        name = Signals(-one.exitcode).name if one.exitcode < 0 else None
+        how = f"signal {name}" if name else f"exit code {one.exitcode}"
+        raise ProcessExitedException(f"process {i} terminated with {how}", i, one.pid, one.exitcode, name)
+
+
+SpawnContext = ProcessContext
+
+
+def spawn(fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+          start_method: str = "spawn") -> ProcessContext | None:
+    """fn(i, *args) for i < nprocs, each in a process of its own. ProcessRaisedException if one fails.
+
+    With join=False a ProcessContext of them, which run on.
+    """
+    context: Any = get_context(start_method)
+    made = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
+    for one in made:
+        one.start()
+    begun = ProcessContext(made)
+    if not join:
+        return begun
+    begun.join()
+    return None
+
+
+start_processes = spawn
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Nothing to set: there is one way."""
+
+
+def get_sharing_strategy() -> str:
+    """'file_descriptor', as torch's default on Linux: memory without a file's name."""
+    return "file_descriptor"

@@ -1,0 +1,301 @@
+"""The chain rule of one derivative: every factor, every path, their sum, in words, numbers and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.backward import grad
+from rushlight.core.engine import leading_to, reachable, second_time, sum_to_array
+from rushlight.core.mode import no_grad
+from rushlight.core.node import Node
+from rushlight.base.errors import explain as message
+from rushlight.introspect.formulas import Formula
+from rushlight.core.tensor import Tensor
+from rushlight.viz.graph import Params, check_recorded
+from rushlight.viz.array_preview import rounded
+from rushlight.viz.steps import forward_values
+from rushlight.viz.graph_formulas import (
+    MAX_SYMBOLS,
+    Symbols,
+    names_of,
+    product,
+    size,
+    total,
+    users_tensors,
+)
+
+MAX_PATHS = 64  # paths listed one by one
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a path: d `result` / d `operand`.
+
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it is no plain formula, as
+    for a matrix product. `value`: for an elementwise op.
+    """
+
+    result: str
+    operand: str
+    formula: Any
+    full: Any
+    rule: str | None
+    value: np.ndarray | None
+
+    @property
+    def text(self) -> str:
+        return str(self.formula) if self.formula is not None else f"d{self.result}/d{self.operand}"
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path from the output to `wrt`: its factors, and its contribution to the derivative."""
+
+    factors: tuple[Factor, ...]
+    share: np.ndarray
+
+    def formula(self, full: bool = True) -> Any:
+        """The product of the factors, in leaves or in the names of the steps; None if a factor is no plain formula."""
+        parts = [f.full if full else f.formula for f in self.factors]
+        return None if any(f.full is None for f in self.factors) else product(parts)
+
+    def __str__(self) -> str:
+        return " → ".join([*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""])
+
+
+class Explanation:
+    """The chain rule of d `output` / d `wrt`.
+
+    `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more than 64, `count`
+    tells how many); `formula`: the derivative, in leaves if it is not too large, else in the names of the steps;
+    `value`: what backward computes; `values`: what the names in the formulas hold. `print` gives it as text, a notebook
+    as a page, `latex` the derivative.
+    """
+
+    def __init__(self, output: str, wrt: str, steps: list, factors: list[Factor], paths: list[Path], count: int,
+                 value: Tensor, values: dict[str, Any]):  # fmt: skip
+        self.output, self.wrt, self.steps, self.factors = output, wrt, steps, factors
+        self.paths, self.count, self.value, self.values = paths, count, value, values
+        self.formula = self.summed(full=True)
+
+    def summed(self, full: bool) -> Any:
+        """The sum over paths, in leaves; in the names of the steps if that is too large."""
+        terms = [path.formula(full) for path in self.paths]
+        if not terms or any(term is None for term in terms):
+            return None
+        whole = total(terms)
+        return self.summed(full=False) if full and size(whole) > 4 * MAX_SYMBOLS else whole
+
+    @property
+    def latex(self) -> str:
+        """The derivative as an equation; the sum over paths of products of partial derivatives if it is no formula."""
+        name = f"\\frac{{\\partial {tex(self.output)}}}{{\\partial {tex(self.wrt)}}}"
+        if self.formula is not None:
+            return f"{name} = {tex(self.formula)}"
+        products = [" \\, ".join(f"\\frac{{\\partial {tex(f.result)}}}{{\\partial {tex(f.operand)}}}" for f in path.factors)
+                    for path in self.paths]  # fmt: skip
+        return f"{name} = {' + '.join(products)}" if products else name
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
+    def lines(self) -> Iterator[str]:
+        yield f"d{self.output}/d{self.wrt} by the chain rule"
+        yield ""
+        yield "Forward, in steps:"
+        yield from table([[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps])
+        yield ""
+        yield "The derivative of each step by its inputs:"
+        yield from table([[f"  d{f.result}/d{f.operand}", f"= {f.text}" if f.formula is not None else said(f),
+                           f"= {shown(f.value)}" if f.value is not None else ""] for f in self.factors])  # fmt: skip
+        yield ""
+        yield from self.path_lines()
+        yield f"d{self.output}/d{self.wrt} = {shown(self.value.array)}"
+
+    def path_lines(self) -> Iterator[str]:
+        if not self.paths:
+            yield f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list (at most {MAX_PATHS})."
+            return
+        ways = "One path leads" if self.count == 1 else f"{self.count} paths lead"
+        yield f"{ways} from {self.output} to {self.wrt}. Along a path the factors are multiplied" + \
+            ("." if self.count == 1 else "; the paths are added:")
+        rows = []
+        for path in self.paths:
+            factors = " · ".join(bracketed(f.text) for f in path.factors) or "1"
+            rows.append([f"  {path}", factors, f"= {shown(path.share)}"])
+        yield from table(rows)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+    def _repr_html_(self) -> str:
+        value = escape(shown(self.value.array))
+        return f"<div>$$\\displaystyle {escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
+
+
+def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
+    """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all paths.
+
+    Steps have the names of your variables, where they have some (or of `params`: a dict or a module), and letters else.
+    `output` has one element; `wrt` any shape, and may be a leaf or a tensor on the way. Where all steps are elementwise
+    the derivative is a formula, with the branches that are taken here; elsewhere a path tells its rules, and its share
+    is computed.
+    Nothing is freed and no `.grad` changes. A constant that was added is not kept by the graph; the shortest decimal
+    that gives the result stands for it.
+    Raises `ValueError` where nothing was recorded for `output`, `RuntimeError` for one of several elements, where `wrt`
+    was not used, and for a graph that was freed.
+
+    >>> import rushlight as torch
+    >>> x = torch.tensor(1.2, requires_grad=True)
+    >>> z = x * x + x
+    >>> print(torch.explain(z, wrt=x))
+    dz/dx by the chain rule
+    <BLANKLINE>
+    Forward, in steps:
+      a  = x * x  = 1.44
+      z  = a + x  = 2.64
+    <BLANKLINE>
+    The derivative of each step by its inputs:
+      dz/da  = 1  = 1
+      dz/dx  = 1  = 1
+      da/dx  = x  = 1.2
+      da/dx  = x  = 1.2
+    <BLANKLINE>
+    3 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
+      z → a → x  1 · x  = 1.2
+      z → a → x  1 · x  = 1.2
+      z → x      1      = 1
+    dz/dx = 3.4
+    """
+    check_recorded(output)
+    if wrt.node is None:
+        raise RuntimeError(message("One of the differentiated Tensors does not require grad",
+                                   "call requires_grad_() on it before it is used", shape=tuple(wrt.shape)))  # fmt: skip
+    (value,) = grad(output, wrt, retain_graph=True)
+    assert output.node is not None
+    order = reachable([output.node])
+    between = leading_to({wrt.node}, order)
+    for node in order:
+        if node in between and node.saved is None:
+            raise second_time(node)
+    seen = users_tensors()
+    names = names_of(params, output, wrt, seen)
+    called = {id(t.array): name for name, t in seen.items() if t.node is None}
+    with no_grad():
+        return Chain(output, wrt, order, between, names, called).explained(value)
+
+
+class Chain:
+    """The nodes between output and `wrt`, from which an explanation is made."""
+
+    def __init__(self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str],
+                 called: dict[int, str]):
+        self.output, self.wrt, self.order = output, wrt, order
+        self.between = [node for node in order if node in between]
+        self.values = forward_values(output)
+        self.symbols = Symbols(order, self.values, names, called)
+        self.factors: dict[tuple[Node, int], Factor] = {}
+
+    def explained(self, value: Tensor) -> Explanation:
+        s, top, end = self.symbols, self.output.node, self.wrt.node
+        assert top is not None
+        assert end is not None
+        steps = [(s.names[node], s.step(node), self.values.get(node))
+                 for node in reversed(self.order) if not node.leaf]  # fmt: skip
+        inner = [node for node in self.between if node is not end]
+        for node in inner:
+            for slot in self.slots(node):
+                self.factors[node, slot] = self.factor(node, slot)
+        count = self.count()
+        paths = [self.path(way) for way in self.ways()] if count <= MAX_PATHS else []
+        return Explanation(s.names[top], s.names[end], steps, [*self.factors.values()], paths, count, value, s.held())
+
+    def slots(self, node: Node) -> list[int]:
+        """The inputs of a node from which `wrt` can be reached."""
+        wanted = set(self.between)
+        return [slot for slot, edge in enumerate(node.edges) if edge in wanted]
+
+    def factor(self, node: Node, slot: int) -> Factor:
+        s, edge = self.symbols, node.edges[slot]
+        local = s.local(node, slot, {}, Formula("name", s.names[node]))
+        full = s.local(node, slot, s.full, s.full[node]) if edge.shape == node.shape else None
+        full = s.local(node, slot, {}, s.name(node)) if full is not None and size(full) > 2 * MAX_SYMBOLS else full
+        value = None
+        if local is not None and edge.shape == node.shape:
+            value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
+        return Factor(s.names[node], s.names[edge], local, full, s.rule(node, slot), value)
+
+    def dtype(self, node: Node) -> Any:
+        value = self.values.get(node)
+        return self.output.array.dtype if value is None else value.dtype
+
+    def count(self) -> int:
+        """The exact number of paths from the output to `wrt`."""
+        ways: dict[Node, int] = {}
+        wanted = set(self.between)
+        for node in reversed(self.between):
+            ways[node] = 1 if node is self.wrt.node else sum(ways[edge] for edge in node.edges if edge in wanted)
+        return ways.get(self.output.node, 0)  # type: ignore[arg-type]
+
+    def ways(self) -> Iterator[list[tuple[Node, int]]]:
+        """Each path as (node, input), from the output down."""
+        stack: list[tuple[Node, list]] = [(self.output.node, [])]  # type: ignore[list-item]
+        while stack:
+            node, way = stack.pop()
+            if node is self.wrt.node:
+                yield way
+                continue
+            stack += [(node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))]
+
+    def path(self, way: list[tuple[Node, int]]) -> Path:
+        """The path with the gradient that it contributes."""
+        g: Any = np.ones_like(self.output.array)
+        for node, slot in way:
+            g = node.arrays(g)[slot]
+            if g.shape != node.edges[slot].shape:
+                g = sum_to_array(g, node.edges[slot].shape)
+        return Path(tuple(self.factors[step] for step in way), np.array(g))
+
+
+# -- text ------------------------------------------------------------------------------------------------------------
+
+
+def table(rows: list[list[str]]) -> Iterator[str]:
+    """Rows with their columns below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+
+def shown(value: Any) -> str:
+    """Up to 8 numbers as text; for more numbers the shape with minimum, mean and maximum."""
+    if value is None:
+        return "(not kept)"
+    value = np.asarray(value)
+    if value.size <= 8:
+        return rounded(value.tolist())
+    wide = value.astype(complex if value.dtype.kind == "c" else float)
+    if wide.dtype.kind == "c":
+        return f"shape {value.shape}, mean {wide.mean():.4g}"
+    return f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
+
+
+def said(f: Factor) -> str:
+    return f"sends {f.rule}" if f.rule else "sends what its backward returns"
+
+
+def bracketed(text: str) -> str:
+    return f"({text})" if " + " in text or " - " in text or text.startswith("-") else text
+
+
+def tex(value: Any) -> str:
+    from_name = Formula("name", value) if isinstance(value, str) else value
+    return from_name.latex if isinstance(from_name, Formula) else str(from_name)
+

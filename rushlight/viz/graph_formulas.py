@@ -1,0 +1,304 @@
+"""Names for the tensors of a graph, and formulas of the graph's results in these names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.node import Node, Output
+from rushlight.base.errors import user_frame
+from rushlight.ops.math.elementwise import add, pow, sub, where
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.core.worlds import ARRAYS, ruled_inputs
+from rushlight.core.tensor import Tensor
+from rushlight.viz.graph import Params, pairs
+
+MAX_SYMBOLS = 200  # symbols and operators in a formula; a larger subexpression gets a name of its own
+LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other meanings
+
+
+class Symbols:
+    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name: value} of
+    the names in formulas."""
+
+    def __init__(self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], called: dict[int, str]):
+        self.values, self.names, self.called = values, names, called
+        self.taken = {*names.values(), "e", "g", "i"}
+        self.fresh = (name for name in letters() if name not in self.taken)
+        self.known: dict[str, Any] = {}
+        self.sizes: dict[int, int] = {}
+        for node in reversed(order):
+            if node not in names:
+                names[node] = f"leaf{len(names)}" if node.leaf else next(self.fresh)
+        self.full: dict[Node, Formula] = {}
+        self.vague: set[Node] = set()  # nodes whose formula contains an unknown result
+        for node in reversed(order):  # oldest first: no recursion through the graph
+            self.full[node] = self.in_leaves(node)
+
+    def name(self, node: Node) -> Formula:
+        """The node's result as a symbol."""
+        self.known[self.names[node]] = self.values.get(node)
+        return Formula("name", self.names[node])
+
+    def in_leaves(self, node: Node) -> Formula:
+        """The node's result as a formula of leaves; its name if that is too large or contains an unknown constant."""
+        made = None if node.leaf else self.forward(node, self.full)
+        vague = any(edge in self.vague for edge in node.edges)
+        if isinstance(made, Formula) and size(made) <= MAX_SYMBOLS and not (vague and node in self.values):
+            self.vague.update((node,) if vague else ())
+            return made
+        if node not in self.values:
+            self.vague.add(node)
+        return self.name(node)
+
+    def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is no formula."""
+        op = node.op
+        if op is None or isinstance(node, Output) or "tensors" in op.inputs:
+            return None
+        given = self.given(node, inputs)
+        return self.applied(op.forward, given) if all(given.get(n) is not None for n in op.inputs + op.settings) else None
+
+    def step(self, node: Node) -> str:
+        """The op as text, in the names of its inputs; "?" for an unknown constant."""
+        made = self.forward(node, {})
+        if made is not None:
+            return str(made)
+        inputs = [self.names[edge] if edge is not None else "?" for edge in node.edges]
+        if node.op is not None and node.op.elementwise and not node.op.settings:
+            symbols = {name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)}
+            return str(self.applied(node.op.forward, symbols))
+        return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"
+
+    def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is no formula."""
+        op = node.op
+        if op is None or not op.elementwise or isinstance(node, Output):
+            return None
+        rule = op.rules[ruled_inputs(op)[slot]]
+        return self.applied(rule, {**self.given(node, inputs), "g": 1, "out": out})
+
+    def rule(self, node: Node, slot: int) -> str | None:
+        """The rule of an input as text, with g for the gradient that arrives."""
+        if node.op is None or isinstance(node, Output) or node.op.inputs == ("tensors",):
+            return None
+        rule = node.op.rules[ruled_inputs(node.op)[slot]]
+        known = {name: value for name, value in self.given(node, {}).items() if not isinstance(value, Formula)}
+        made = self.applied(rule, known) if rule is not None else None
+        return None if made is None else str(made)
+
+    def applied(self, function: Any, given: dict[str, Any]) -> Any:
+        try:
+            return simple(formula(function, {k: v for k, v in given.items() if v is not None}), self.truth)
+        except (TypeError, ValueError, ArithmeticError):
+            return None
+
+    def held(self) -> dict[str, Any]:
+        """{name: value} of the names with known values."""
+        return {**self.known, **{self.names[node]: value for node, value in self.values.items()}}
+
+    def truth(self, condition: Formula) -> bool | None:
+        """Whether a comparison of numbers is true; None if it compares arrays, or a value is unknown."""
+        try:
+            answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
+        except Exception:  # a name without a value, or one that is no identifier: "0.weight"
+            return None
+        return bool(answer) if np.size(answer) == 1 else None
+
+    def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
+        """{parameter of a rule: its formula, number or setting}."""
+        op = node.op
+        saved = dict(zip(op.saves, node.saved or ()))
+        found = {name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))}
+        for name, edge in zip(ruled_inputs(op), node.edges):
+            if edge is not None:
+                found[name] = inputs.get(edge, Formula("name", self.names[edge]))
+            elif isinstance(item := saved.get(name), Tensor):
+                found[name] = self.constant(item.array)
+            else:
+                found[name] = recovered(node, name, self.values)
+        return found
+
+    def constant(self, array: np.ndarray) -> Any:
+        """A constant of one element as a number; an array gets a name."""
+        if array.size == 1:
+            return number(array)
+        for name, value in self.known.items():
+            if value is array:
+                return Formula("name", name)
+        name = self.called.get(id(array), "")
+        if not name or name in self.taken:
+            name = next(name for name in self.fresh if name not in self.known)
+        self.known[name] = array
+        return Formula("name", name)
+
+
+def letters() -> Iterator[str]:
+    """a, b, c ... then a1, b1, ..."""
+    for round_ in count():
+        for letter in LETTERS:
+            yield letter + (str(round_) if round_ else "")
+
+
+def users_tensors() -> dict[str, Tensor]:
+    """{name: tensor} of the user's variables."""
+    frame = user_frame(2)
+    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return {name: value for name, value in seen.items() if isinstance(value, Tensor) and not name.startswith("_")}
+
+
+def names_of(params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]) -> dict[Node, str]:
+    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for `wrt` without one."""
+    found = {value.node: name for name, value in seen.items() if value.node is not None}
+    found.update({tensor.node: name for name, tensor in pairs(params) if tensor.node is not None})
+    for tensor, name, *others in ((output, "z", "y", "out", "result"), (wrt, "x", "input")):
+        if tensor.node is not None and tensor.node not in found:
+            names = {*found.values(), *seen}
+            found[tensor.node] = next(free for free in (name, *others, f"the_{name}") if free not in names)
+    return found
+
+
+def number(array: np.ndarray) -> Any:
+    """An array of one element as the shortest Python number that equals it."""
+    value = array.reshape(-1)[0]
+    if isinstance(value, np.bool_) or np.issubdtype(array.dtype, np.complexfloating):
+        return value.item()
+    short = float(str(value))
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
+    """The constant of an addition or subtraction, which no node saves: the shortest decimal that gives the known result.
+    None if input or result are unknown."""
+    op, known = node.op, [values.get(edge) if edge is not None else None for edge in node.edges]
+    out, other = values.get(node), next((k for k in known if k is not None), None)
+    if op not in (add.op, sub.op) or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
+        return None
+    guess = float(out.item()) - float(other.item())
+    if op is sub.op:
+        guess = -guess if name == "y" else float(out.item()) + float(other.item())
+    for digits in range(1, 18):
+        c = np.asarray(float(f"{guess:.{digits}g}"), out.dtype)
+        if np.array_equal(op.kernel(*((other, c) if name == "y" else (c, other))).reshape(-1), out.reshape(-1)):
+            return number(c)
+    return None
+
+
+# -- simpler formulas ------------------------------------------------------------------------------------------------
+
+
+def size(value: Any) -> int:
+    """Symbols and operators of a formula."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(size, value))
+    return 1 + sum(map(size, value.parts)) if isinstance(value, Formula) else 1
+
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
+    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that is taken."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([simple(part, truth) for part in value])
+    if not isinstance(value, Formula):
+        return value
+    head, parts = value.head, [simple(part, truth) for part in value.parts]
+    if head in COMPARISONS:
+        answer = truth(Formula(head, *parts))
+        return Formula(head, *parts) if answer is None else answer
+    if head == "call":
+        name = parts[0].parts[0] if parts[0].head == "name" else ""
+        if name == where.op.name and isinstance(parts[1][0], bool):
+            return parts[1][1 if parts[1][0] else 2]
+        if name == pow.op.name:
+            return power(*parts[1])
+    elif head == "if" and isinstance(parts[1], bool):
+        return parts[0] if parts[1] else parts[2]
+    elif head == "negative":
+        return negated(parts[0])
+    elif len(parts) == 2 and head in REDUCED:
+        return REDUCED[head](*parts)
+    return Formula(head, *parts)
+
+
+def negated(value: Any) -> Any:
+    if isinstance(value, Formula):
+        return value.parts[0] if value.head == "negative" else Formula("negative", value)
+    return -value
+
+
+def same(value: Any, what: int) -> bool:
+    """Whether `value` is the number `what`, and neither a formula nor a bool."""
+    return not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
+
+
+def plus(a: Any, b: Any) -> Any:
+    if same(a, 0):
+        return b
+    if same(b, 0):
+        return a
+    return a - negated(b) if isinstance(b, Formula) and b.head == "negative" else a + b
+
+
+def minus(a: Any, b: Any) -> Any:
+    return negated(b) if same(a, 0) else a if same(b, 0) else a - b
+
+
+def times(a: Any, b: Any) -> Any:
+    """The product a b, with a number first, and a minus in front."""
+    a, b = (int(v) if isinstance(v, bool) else v for v in (a, b))
+    if same(a, 0) or same(b, 0):
+        return 0
+    if same(a, 1) or same(b, 1):
+        return b if same(a, 1) else a
+    if same(a, -1) or same(b, -1):
+        return negated(b if same(a, -1) else a)
+    if isinstance(a, Formula) and a.head == "negative":
+        return negated(times(a.parts[0], b))
+    if isinstance(b, Formula) and b.head == "negative":
+        return negated(times(a, b.parts[0]))
+    return b * a if isinstance(a, Formula) and not isinstance(b, Formula) else a * b
+
+
+def over(a: Any, b: Any) -> Any:
+    if isinstance(a, Formula) and a.head == "negative":
+        return negated(over(a.parts[0], b))
+    return 0 if same(a, 0) else a if same(b, 1) else Formula("/", a, b)
+
+
+def power(a: Any, b: Any) -> Any:
+    return a if same(b, 1) else 1 if same(b, 0) else Formula("**", a, b)
+
+
+def both(a: Any, b: Any) -> Any:
+    """`a & b`, simplified if an operand is a bool."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        known, other = (a, b) if isinstance(a, bool) else (b, a)
+        return other if known else False
+    return Formula("&", a, b)
+
+
+def either(a: Any, b: Any) -> Any:
+    """`a | b`, simplified if an operand is a bool."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        known, other = (a, b) if isinstance(a, bool) else (b, a)
+        return True if known else other
+    return Formula("|", a, b)
+
+
+REDUCED = {"&": both, "|": either, "+": plus, "-": minus, "*": times, "/": over, "**": power}
+
+
+def product(factors: list[Any]) -> Any:
+    """The factors multiplied, without ones."""
+    return reduce(times, factors, 1)
+
+
+def total(terms: list[Any]) -> Any:
+    """The terms added."""
+    return reduce(plus, terms, 0)
