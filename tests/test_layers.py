@@ -16,7 +16,7 @@ LAYERS = [
      "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
      "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
      "compile.vectors", "core", "loops", "fast.index", "fast.policy"],
-    ["printing", "ops.table", "ops.names", "autograd.node", "autograd.clock", "autograd.grad_mode"],
+    ["printing", "ops.table", "ops.names", "autograd._node", "autograd.clock", "autograd.grad_mode"],
     ["tensor"],
     # the engine hands out tensors
     ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "fast", "copying", "compile.expressions"],

@@ -91,8 +91,8 @@ class GradScaler:
         inverse = np.float32(1.0 / float(self._made()))
         bad = False
         for g in gradients:
-            bad = bad or not np.isfinite(g.array).all()
-            np.multiply(g.array, g.array.dtype.type(inverse), out=g.array)
+            bad = bad or not np.isfinite(g._array).all()
+            np.multiply(g._array, g._array.dtype.type(inverse), out=g._array)
         return bad
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,7 +126,7 @@ class GradScaler:
         self._optimizers.clear()
 
     def _adapt(self, bad: bool) -> None:
-        scale, steps = np.float32(float(self._made())), self._growth_tracker.array
+        scale, steps = np.float32(float(self._made())), self._growth_tracker._array
         if bad:
             scale, steps[...] = np.float32(scale * self._backoff_factor), 0
         else:
@@ -184,7 +184,7 @@ class GradScaler:
             return {}
         return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
                 "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-                "_growth_tracker": int(self._growth_tracker.array)}
+                "_growth_tracker": int(self._growth_tracker._array)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state. RuntimeError for that of a disabled one."""
@@ -197,4 +197,4 @@ class GradScaler:
         self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker.array[...] = state_dict["_growth_tracker"]
+        self._growth_tracker._array[...] = state_dict["_growth_tracker"]

@@ -62,8 +62,8 @@ class saved_tensors_hooks(Setting, Inner):
         if self.waiting is not None:
             self.waiting.append(out)
             return
-        first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t.node), None)
-        node = None if first is None or first.node is None else first.node.source()[0]
+        first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t._node), None)
+        node = None if first is None or first._node is None else first._node.source()[0]
         if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):
             return
         names = node.op.saves if node.op is not None else ()
@@ -72,8 +72,8 @@ class saved_tensors_hooks(Setting, Inner):
 
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            is_number = item.array.ndim == 0 and item.node is None  # the 3 of x ** 3 is not packed
-            return item if is_number else Packed(self, self.pack_one(item), item.node, item.__dict__.get(TANGENTS))
+            is_number = item._array.ndim == 0 and item._node is None  # the 3 of x ** 3 is not packed
+            return item if is_number else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
         if not is_out or item is None:  # None: the rule does not need the output (x ** 2)
             return item
         return Packed(self, self.pack_one(from_array(item)), raw=ref(item))
@@ -91,16 +91,16 @@ class saved_tensors_hooks(Setting, Inner):
         if node.saved is not None:
             packed, node.saved = node.saved, tuple(map(unpacked, node.saved))
             if any(isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now) for p, now in zip(packed, node.saved)):
-                noted = getattr(node, "writes", ())  # the output's write log: a write to it does not change the copy
-                node.writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
+                noted = getattr(node, "_writes", ())  # the output's write log: a write to it does not change the copy
+                node._writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
 
     def unpacked(self, packed: Packed) -> Any:
         """The saved value for the rule: the tensor with its node, or the array of a saved output."""
         t = unwatched(self.unpack, packed.value)
         if packed.raw is not None:
-            return t.array
-        fresh = from_array(t.array)
-        fresh.node = packed.node
+            return t._array
+        fresh = from_array(t._array)
+        fresh._node = packed._node
         if packed.tangents:
             fresh.__dict__[TANGENTS] = packed.tangents
         return fresh
@@ -274,6 +274,8 @@ class GradientEdge(NamedTuple):
     output_nr: int
     ownership_token: Any = None
 
+    _node = property(lambda self: self.node, doc="The node, under the name that tensors have for theirs.")
+
     @property
     def key(self) -> Node:
         """The node that receives this output's gradient: an `Output` if `node` has several outputs."""
@@ -286,10 +288,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1, requires_grad=True) * 2).node.name()
     'MulBackward0'
     """
-    if tensor.node is None:
+    if tensor._node is None:
         raise RuntimeError(explain("It is not possible to get the gradient edge for a Tensor that does not require "
                                    "gradients", "call requires_grad_() on it before it is used"))
-    return GradientEdge(*tensor.node.source(), tensor.node)
+    return GradientEdge(*tensor._node.source(), tensor._node)
 
 
 # -- writes to saved tensors -----------------------------------------------------------------------
@@ -325,10 +327,10 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
     def note(self, out: Any) -> None:
         """Remember the tensors that the node of an op's output has saved."""
         for t in out if isinstance(out, (tuple, list)) else (out,):
-            if isinstance(t, Tensor) and t.node is not None and not t.node.leaf:
-                node = t.node.source()[0]
+            if isinstance(t, Tensor) and t._node is not None and not t._node.leaf:
+                node = t._node.source()[0]
                 for kept in (t, *tensors_in(node.saved or ())):
-                    self.users.setdefault(id(kept.root), (kept.root, []))[1].append(node)
+                    self.users.setdefault(id(kept._root), (kept._root, []))[1].append(node)
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
         super().on_op(op, args, out)
@@ -341,16 +343,16 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
     def on_write_start(self, tensor: Tensor) -> None:
         super().on_write_start(tensor)
         writes_of(tensor)  # made now: the write would make the log and give it to the node again
-        root, nodes = self.users.pop(id(tensor.root), (None, []))
+        root, nodes = self.users.pop(id(tensor._root), (None, []))
         for node in dict.fromkeys(nodes):
             node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
-            node.writes = []  # the node now holds a copy, which no program writes to
+            node._writes = []  # the node now holds a copy, which no program writes to
 
     def copied(self, item: Any, root: Any) -> Any:
         """A saved value, or a copy of it if it shares the root's memory."""
         if isinstance(item, Tensor):
             with Unwatched():
-                return as_it_is(item) if item.root is root else item
+                return as_it_is(item) if item._root is root else item
         if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
             return type(item)([self.copied(part, root) for part in item])
-        return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root.array) else item
+        return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array) else item

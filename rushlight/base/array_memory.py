@@ -22,9 +22,9 @@ def owner(array: ndarray) -> ndarray:
 
 def memory_of(tensor: Any) -> Any:
     """The array of the tensor's base. For a tensor detached from a view, the array of that view's base."""
-    root = tensor.root
-    first = root.writes.memory if root.writes is not None else None
-    return root.array if first is None or owner(first) is not owner(root.array) else first
+    root = tensor._root
+    first = root._writes.memory if root._writes is not None else None
+    return root._array if first is None or owner(first) is not owner(root._array) else first
 
 
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:

@@ -50,7 +50,7 @@ class Absent:
 
 
 class NoArray(NotImplementedError):
-    """Raised when an op reads `.array` of an operand that has none: a sparse tensor."""
+    """Raised when an op reads `._array` of an operand that has none: a sparse tensor."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """The result of the op `name` on such operands; raises NotImplementedError if the op does not take them."""
@@ -241,7 +241,7 @@ class Suggesting:
 
 def describe(value: object) -> str:
     """`float32(2, 3)` for a tensor; for any other value its repr, cut to 60 characters."""
-    array = getattr(value, "array", None)
+    array = getattr(value, "_array", None)
     if array is not None:
         return f"{array.dtype.name}{tuple(array.shape)}"
     text = repr(value)

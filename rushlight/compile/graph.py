@@ -22,15 +22,15 @@ class Value:
     traced run's calls have made it equals, by number, 0 if none.
     """
 
-    __slots__ = ("array", "kind", "name", "source", "traced")
+    __slots__ = ("_array", "kind", "name", "source", "traced")
 
     def __init__(self, array: np.ndarray, kind: str = "call", source: Any = None):
-        self.array, self.kind, self.source = array, kind, source
+        self._array, self.kind, self.source = array, kind, source
         self.name, self.traced = "", 0
 
-    shape = property(lambda self: self.array.shape)
-    dtype = property(lambda self: self.array.dtype)
-    size = property(lambda self: self.array.size)
+    shape = property(lambda self: self._array.shape)
+    dtype = property(lambda self: self._array.dtype)
+    size = property(lambda self: self._array.size)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.dtype.name}{list(self.shape)}>"
@@ -48,7 +48,7 @@ class Call:
     def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False,
                  shares: tuple[tuple[int, int], ...] | None = None):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
-        self.shares = shared(op, [v.array for v in values_in(args)], [v.array for v in outs]) if shares is None else shares
+        self.shares = shared(op, [v._array for v in values_in(args)], [v._array for v in outs]) if shares is None else shares
 
     @property
     def entry(self) -> Op | None:

@@ -109,7 +109,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
             x, first = args[0], args[1]
             if variadic and (len(args) > 2 or first.__class__ is int):
                 first = args[1:]
-            return x, tuple(map(index, first)) if sized and first.__class__ is tuple else only(first, x.array.ndim)
+            return x, tuple(map(index, first)) if sized and first.__class__ is tuple else only(first, x._array.ndim)
         values = template.copy()
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
@@ -163,7 +163,7 @@ def unbound(op: Op) -> tuple[str, str, str]:
         return "True", "", ""
     at, moved = [order.index(name) for name in names], order != list(names)        # where each is in the call
     known = [i for i, role in roles.items() if role is wrap and op.inputs[0] == "x"]
-    ndim = f"args[{at[0]}].array.ndim"
+    ndim = f"args[{at[0]}]._array.ndim"
     conditions = [f"kwargs or len(args) != {len(names)}"]
     for i, role in roles.items():
         d = f"args[{at[i]}]"
@@ -198,8 +198,8 @@ def numpy_spellings(op: Op, given: dict, dim: Any, keepdim: bool) -> tuple[Any, 
 def dimensions(value: Any) -> int:
     """How many dimensions a tensor has, or the tensors of a list. AttributeError for anything else."""
     if isinstance(value, (tuple, list)):
-        return max((t.array.ndim for t in value if isinstance(t, Tensor)), default=0)
-    return value.array.ndim
+        return max((t._array.ndim for t in value if isinstance(t, Tensor)), default=0)
+    return value._array.ndim
 
 
 # -- scalars and promotion ---------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def known(value: Any) -> bool:
 def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     """An operand as a tensor, with its kind for promotion: 0 tensor, 1 0-d tensor, 2 number."""
     if isinstance(value, Tensor):
-        return value, 0 if value.array.ndim else 1
+        return value, 0 if value._array.ndim else 1
     if isinstance(value, (Number, np.bool_)) and not isinstance(value, np.generic):
         d = dtypes.of_scalar(value)
         return created(from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))), 2
@@ -265,23 +265,23 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if len(pairs) == 1:
         result = pairs[0][0].dtype
     else:
-        if op.options.get("boolean") is False and any(t.array.dtype.kind == "b" for t, _ in pairs):
+        if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
             raise RuntimeError(explain(MASKED))
         result = dtypes.result_dtype([(dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
                                       for v, (t, kind) in zip(operands, pairs)])
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
-    return [brought(t, result) if kind != 2 else created(from_array(t.array.astype(result.numpy)))
+    return [brought(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy)))
             for t, kind in pairs]
 
 
 def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
     """The tensor in this dtype."""
-    own, wanted = t.array.dtype, to.numpy
+    own, wanted = t._array.dtype, to.numpy
     if own is wanted:
         return t
     if own == wanted:                             # another object for the same: of an unpickled array, a long long
-        t.array = t.array.view(wanted)
+        t._array = t._array.view(wanted)
         return t
     return TENSORS["to"](t, to)
 
@@ -312,12 +312,12 @@ def holds(condition: Tensor) -> bool:
     condition = holder(condition)
     if (watch := mode().watch) is not None:
         watch.on_assert(condition)
-    return bool(condition.array.all())
+    return bool(condition._array.all())
 
 
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
-    found = {t.array.dtype for t in tensors if t is not None}
+    found = {t._array.dtype for t in tensors if t is not None}
     if len(found) > 1:
         names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
         strict = op.options.get("strict")
@@ -389,6 +389,6 @@ def first_batch(op: Op, args: Sequence[Any]) -> Any:
     """A batch among the arguments or in their lists; for a random op, the vmap that runs."""
     for a in args:
         for t in a if isinstance(a, (tuple, list)) else (a,):
-            if isinstance(t, Tensor) and hasattr(type(t.array), "run"):
-                return t.array
+            if isinstance(t, Tensor) and hasattr(type(t._array), "run"):
+                return t._array
     return mode().batch if op.options.get("random") else None

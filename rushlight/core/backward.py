@@ -70,7 +70,7 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
         if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
             t._grad = own if known is None else known + own
         else:  # in place, as for leaves: the user may hold the tensor that is .grad
-            add_to(known.array, own.array)
+            add_to(known._array, own._array)
             stamp(writes_of(known), None)
     if hooks is not None:
         after(hooks, node, g, (), world)
@@ -126,11 +126,11 @@ def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
                                        "give the tensor itself"))
         return g if g is None or world == "tensors" else from_array(np.array(g))
     if g is None:
-        return created(from_array(np.zeros_like(t.array))) if materialize else None
+        return created(from_array(np.zeros_like(t._array))) if materialize else None
     if world == "tensors":
         return g.to(t.dtype)
     # The gradient of an embedding's table may be Rows, which become a sparse tensor.
-    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.array.dtype))
+    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t._array.dtype))
 
 
 def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
@@ -140,7 +140,7 @@ def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: 
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
     for i, (t, r) in enumerate(zip(outs, rows)):
-        if r is not None and r.array.shape[1:] != t.array.shape:
+        if r is not None and r._array.shape[1:] != t._array.shape:
             raise RuntimeError(explain(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
                 "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
@@ -170,30 +170,30 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
         world = "tensors"  # inside vmap the rules run as ops
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
-        if t.node is None:
+        if t._node is None:
             raise RuntimeError(explain(f"element {i} of tensors does not require grad and does not have a grad_fn",
                                        "compute it from a tensor with requires_grad=True, outside of no_grad()"))
         g = first_gradient(t, g, i)
-        g = g if world == "tensors" else g.array.copy() if t.node.leaf else g.array
-        seeds[t.node] = g if t.node not in seeds else seeds[t.node] + g
+        g = g if world == "tensors" else g._array.copy() if t._node.leaf else g._array
+        seeds[t._node] = g if t._node not in seeds else seeds[t._node] + g
     return seeds, world
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape is checked."""
     if g is None:
-        if t.array.size != 1:
+        if t._array.size != 1:
             raise RuntimeError(explain("grad can be implicitly created only for scalar outputs",
                                        "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor "
                                        f"of shape {tuple(t.shape)}", shape=tuple(t.shape)))
         if t.is_complex():
             raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
                                        f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
-        return created(from_array(np.array(1, t.array.dtype).reshape(t.array.shape)))
-    if g.array.shape != t.array.shape:
+        return created(from_array(np.array(1, t._array.dtype).reshape(t._array.shape)))
+    if g._array.shape != t._array.shape:
         raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
                                    f"a shape of {t.shape}.", "give a gradient of the output's shape"))
-    return g if g.array.dtype == t.array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
+    return g if g._array.dtype == t._array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
 
 
 def listed(inputs: Any) -> tuple:
@@ -205,10 +205,10 @@ def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
     """The nodes that receive the gradients of `inputs`, tensors or `GradientEdge`s."""
     ends = []
     for i, t in enumerate(inputs):
-        if t.node is None:
+        if t._node is None:
             raise RuntimeError(explain("One of the differentiated Tensors does not require grad", "call "
                                        "requires_grad_() on it before it is used", input=i, shape=tuple(t.shape)))
-        ends.append(t.node if isinstance(t, Tensor) else end_of(t, seeds))
+        ends.append(t._node if isinstance(t, Tensor) else end_of(t, seeds))
     return ends
 
 

@@ -82,15 +82,15 @@ def placing(op: Op) -> Callable:
 
 def alone(x: Tensor, args: tuple) -> bool:
     """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
-    a, m, root = x.array, mode(), x.root
+    a, m, root = x._array, mode(), x._root
     if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
         return False
-    if m.grad and (x.node is not None or root.node is not None):
+    if m.grad and (x._node is not None or root._node is not None):
         return False
     for arg in args:
         for t in arg if arg.__class__ in (list, tuple) else (arg,):
-            if isinstance(t, Tensor) and (t.array.__class__ is not np.ndarray or (t.node is not None and m.grad)
-                                          or np.may_share_memory(a, t.array)):
+            if isinstance(t, Tensor) and (t._array.__class__ is not np.ndarray or (t._node is not None and m.grad)
+                                          or np.may_share_memory(a, t._array)):
                 return False
     return True
 
@@ -207,7 +207,7 @@ def inplace(one: Op) -> Callable:
         return assign(input, made, name)
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
-        a = input.array
+        a = input._array
         if floating and a.dtype.kind in "iub":    # np.reciprocal has integers too
             raise TypeError
         if a.size >= least[a.itemsize] and is_half(a):     # 16-bit floats have a faster way, out of place
@@ -218,7 +218,7 @@ def inplace(one: Op) -> Callable:
             other, = args
             if other.__class__ is float or other.__class__ is int:
                 other = constant(other, a.dtype)
-            b = other.array
+            b = other._array
             if b.dtype is not a.dtype:
                 raise TypeError
             kernel(a, b, out=a)
@@ -231,8 +231,8 @@ def inplace(one: Op) -> Callable:
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
     """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks for one."""
-    shape, made = made.array.shape, TENSORS["to"](made, input.dtype)
-    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t.node is not None] or [input]:
+    shape, made = made._array.shape, TENSORS["to"](made, input.dtype)
+    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [input]:
         made = TENSORS["overwrite"](TENSORS["expand"](t, shape), made)
     return made
 
@@ -244,10 +244,10 @@ def recorded(input: Tensor, args: Iterable) -> bool:
         return True
     if not m.grad:
         return False
-    if input.node is not None or input.viewing is not None and input.viewing[0].node is not None:
+    if input._node is not None or input._viewing is not None and input._viewing[0]._node is not None:
         return True
     for a in args:
-        if isinstance(a, Tensor) and a.node is not None:
+        if isinstance(a, Tensor) and a._node is not None:
             return True
     return m.batch is not None and m.batch.records(input, *args)    # their samples may be recorded
 

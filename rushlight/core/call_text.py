@@ -124,8 +124,8 @@ class Arguments:
         return lines
 
     def arrays(self) -> list[str]:
-        lines = [f"{name}_array = None if {name} is None else {name}.array" for name in self.single]
-        return [*lines, "tensors_array = [t.array for t in tensors]"] if self.listed else lines
+        lines = [f"{name}_array = None if {name} is None else {name}._array" for name in self.single]
+        return [*lines, "tensors_array = [t._array for t in tensors]"] if self.listed else lines
 
     def checked(self) -> list[str]:
         """The dtypes of inputs with a gradient agree, but for those that were promoted."""
@@ -145,11 +145,11 @@ class Arguments:
     def edges(self) -> list[str]:
         """The lines that find `edges`: None where nothing is recorded."""
         if self.list_ruled:
-            return ["edges = tuple([t.node for t in tensors]) if state.grad else ()",
+            return ["edges = tuple([t._node for t in tensors]) if state.grad else ()",
                     "if edges.count(None) == len(edges):", "    edges = None"]
         if not self.ruled:
             return ["edges = None"]
-        nodes = [f"{name}_node = None if {name} is None else {name}.node" for name in self.ruled]
+        nodes = [f"{name}_node = None if {name} is None else {name}._node" for name in self.ruled]
         some = " or ".join(f"{name}_node is not None" for name in self.ruled)
         found = [f"{name}_node" if name in self.ruled else "None" for name in self.single]
         test = conditional("if state.grad and", some, brackets=True) if len(nodes) > 1 else [f"if state.grad and {some}:"]
@@ -177,11 +177,11 @@ def one_output(saved: Sequence[str]) -> list[str]:
         "if result.__class__ is not ndarray:",
         "    result = asarray(result)",
         "tensor = new(Tensor)",
-        "tensor.array = result",
-        "tensor.node = tensor._grad = tensor.viewing = tensor.writes = None",
+        "tensor._array = result",
+        "tensor._node = tensor._grad = tensor._viewing = tensor._writes = None",
         "if edges is not None:",
         "    # its node: what backward needs, and the user's line",
-        "    node = tensor.node = new(op.node)",
+        "    node = tensor._node = new(op.node_class)",
         *indented(saved),
         "    node.edges, node.seq, node.shape = edges, tick(), result.shape",
         "    caller = frame(2)",
@@ -209,10 +209,10 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
         kind = v.__class__
         if kind is float or kind is int:
             numbers = True
-        elif kind is not Tensor or dtype is not None and v.array.dtype is not dtype:
+        elif kind is not Tensor or dtype is not None and v._array.dtype is not dtype:
             break
         else:
-            dtype = v.array.dtype
+            dtype = v._array.dtype
     else:
         if dtype is not None and (op.result != FLOATING or dtype.kind in "fcV"):
             if not numbers:                       # 2 us of the 9 that `where` takes
@@ -236,7 +236,7 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
             check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
             break
     try:
-        if one_dtype and len({t.array.dtype for t in tensors}) > 1:
+        if one_dtype and len({t._array.dtype for t in tensors}) > 1:
             tensors = tuple(promoted(op, tensors))
     except NoArray:                               # the kernel meets it next, and asks what is done instead
         pass
@@ -259,18 +259,18 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
     """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
-        arrays, fixed = [t.array for t in outs], op.options.get("fixed")
+        arrays, fixed = [t._array for t in outs], op.options.get("fixed")
         smooth = [i for i, one in enumerate(arrays) if one.dtype.kind in "fcV" and i != fixed]
         if smooth:
-            node = object.__new__(op.node)
+            node = object.__new__(op.node_class)
             node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
             facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
-                outs[i].node = Output(node, i, tick(), arrays[i].shape)
+                outs[i]._node = Output(node, i, tick(), arrays[i].shape)
             for i in op.keeps.keys() - smooth:    # indices: by these the node sees what is written to them
-                outs[i].writes = Writes()
-                share_writes(node, i, outs[i].writes)
+                outs[i]._writes = Writes()
+                share_writes(node, i, outs[i]._writes)
     made = result(outs)
     watch = mode().watch
     if watch is not None:
@@ -285,9 +285,9 @@ def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
     """The output that is saved as a copy, and the copy: who watches sees where backward has its numbers from."""
     name = op.options.get("apart")
     t = None if name is None else outs[op.options["outputs"].split().index(name)]
-    if t is None or t.node is None:
+    if t is None or t._node is None:
         return []
-    copy = t.node.edges[0].saved[op.saves.index(name)]
+    copy = t._node.edges[0].saved[op.saves.index(name)]
     return [(t, from_array(copy))] if copy.__class__ is ndarray else []
 
 

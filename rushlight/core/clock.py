@@ -15,8 +15,8 @@ class Writes:
     the array of the base, since a detached alias may start at a later address.
     """
 
-    __slots__ = ("stamp", "count", "where", "memory", "views")
-    views: list  # weak references to views; set on `Left` only
+    __slots__ = ("stamp", "count", "where", "memory", "_views")
+    _views: list  # weak references to views; set on `Left` only
 
     def __init__(self) -> None:
         self.stamp, self.count = 0, 0
@@ -44,10 +44,10 @@ class Left(Writes):
     def count(self, n: int) -> None:
         slot.__set__(self, n)
         self.__class__ = Writes  # type: ignore[assignment]
-        for weak in self.views:
+        for weak in self._views:
             if (view := weak()) is not None:
-                view.node = None
-        self.views = []
+                view._node = None
+        self._views = []
 
 
 class Clock:

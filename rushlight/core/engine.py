@@ -183,17 +183,17 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     if several or not (hooks.tensor or hooks.retained):
         return g
     t = as_tensor(g, world)
-    if hooks.dtype is not None and hooks.dtype != t.array.dtype:           # `in` would take float64 for None
-        t = from_array(t.array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
+    if hooks.dtype is not None and hooks.dtype != t._array.dtype:           # `in` would take float64 for None
+        t = from_array(t._array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
     for hook in tuple(hooks.tensor.values()):
         if hasattr(hook, "gathers"):              # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
             t = replaced(t, hook(t), node)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
-        own = from_array(t.array.copy()) if world == "arrays" else t
+        own = from_array(t._array.copy()) if world == "arrays" else t
         keeper._grad = own if keeper._grad is None else keeper._grad + own
-    return (t.array.copy() if node.leaf else t.array) if world == "arrays" else t
+    return (t._array.copy() if node.leaf else t._array) if world == "arrays" else t
 
 
 def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
@@ -212,9 +212,9 @@ def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
                                        f"but expected {len(parts)})", made_at=node.made_at))
         parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
     if several:
-        return Parts({i: t.array if arrays else t for i, t in enumerate(parts) if t is not None})
+        return Parts({i: t._array if arrays else t for i, t in enumerate(parts) if t is not None})
     t = parts[0]
-    return (t.array.copy() if node.leaf else t.array) if arrays else t
+    return (t._array.copy() if node.leaf else t._array) if arrays else t
 
 
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
@@ -232,7 +232,7 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
                 name = getattr(getattr(hook, "func", hook), "__name__", hook)             # func: of a partial
                 raise RuntimeError(explain(f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, "
                                            f"but expected {len(outgoing)})", made_at=node.made_at))
-            outgoing = tuple(None if t is None else t.array if world == "arrays" else t for t in answer)
+            outgoing = tuple(None if t is None else t._array if world == "arrays" else t for t in answer)
     return outgoing
 
 
@@ -264,7 +264,7 @@ def blame(error: Exception, node: Node) -> None:
 def second_time(node: Node) -> RuntimeError:
     name, tensor = outlived(node) or (None, None)
     told = None if tensor is None else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
-    made_at = node.made_at if tensor is None or tensor.node is None else tensor.node.made_at
+    made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
     return RuntimeError(explain(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have "
         "already been freed).", "run the forward pass again in each step (was a tensor made outside the loop?); what is "
@@ -274,9 +274,9 @@ def second_time(node: Node) -> RuntimeError:
 
 def outlived(node: Node) -> tuple[str, Tensor] | None:
     """The user's variable that kept a freed node in use: of those computed through it, the first that was made."""
-    found = [(t.node.seq, name, t) for name, t in held_tensors() if t.node is not None and t.node.seq >= node.seq]
+    found = [(t._node.seq, name, t) for name, t in held_tensors() if t._node is not None and t._node.seq >= node.seq]
     for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
-        if node in reachable([tensor.node]):  # type: ignore[list-item]
+        if node in reachable([tensor._node]):  # type: ignore[list-item]
             return name, tensor
     return None
 
@@ -307,14 +307,14 @@ def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
 
 def check_unwritten(node: Node) -> None:
     """RuntimeError if something that the node has saved was written to after the node was made."""
-    noted = getattr(node, "writes", ())
+    noted = getattr(node, "_writes", ())
     for name, writes in noted if noted.__class__ is list else (("out", noted),) if noted else ():
         if writes.stamp > node.seq and keeps(node, name):
             raise overwritten(node, writes, "its output", node.shape)
     for saved in tensors_in(node.saved or ()):
-        writes = saved.root.writes
+        writes = saved._root._writes
         if writes is not None and writes.stamp > node.seq:
-            raise overwritten(node, writes, "an input", saved.array.shape)
+            raise overwritten(node, writes, "an input", saved._array.shape)
 
 
 def keeps(node: Node, name: str) -> bool:

@@ -70,7 +70,7 @@ def unary(op: Op) -> Callable:
 
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
-            a = input.array
+            a = input._array
             r = kernel(a) if a.size < least[a.itemsize] else faster(op, "", kernel, a)
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
@@ -86,20 +86,20 @@ def unary(op: Op) -> Callable:
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
             return otherwise(op, (input,), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
-        t.array, t._grad, t.viewing, t.writes = r, None, None, None
+        t._array, t._grad, t._viewing, t._writes = r, None, None, None
         m = mode()
-        if differentiable and input.node is not None and m.grad:
-            n = t.node = new(op.node)
+        if differentiable and input._node is not None and m.grad:
+            n = t._node = new(op.node_class)
             if saves_x:
                 n.saved = ((input, r) if order[0] == "x" else (r, input)) if saves_out else (input,)
             else:
                 n.saved = (r,) if saves_out else ()
-            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
+            n.edges, n.seq, n.shape = (input._node,), tick(), r.shape
             f = frame(1)
             c = n.code = f.f_code
             n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
-            t.node = None
+            t._node = None
         if m.watch is not None:
             m.watch.on_op(op, (input,), t)
         return t if out is None else into(out, t)
@@ -125,7 +125,7 @@ def beside_number(*operands: Any) -> dtype | None:
         if isinstance(t, Tensor) and t.dtype in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
-            if isinstance(n, Tensor) and n.array.ndim == 0 < t.array.ndim and n.dtype in (float32, float64):
+            if isinstance(n, Tensor) and n._array.ndim == 0 < t._array.ndim and n.dtype in (float32, float64):
                 return t.dtype
     return None
 
@@ -137,7 +137,7 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if takes_numbers and (input.__class__ is float or input.__class__ is int) and other.__class__ is Tensor:
-            d = other.array.dtype                          # 1 - x: 3 us, all the rest of the way takes 20
+            d = other._array.dtype                          # 1 - x: 3 us, all the rest of the way takes 20
             k = None if floating and d in INTEGERS else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
@@ -169,14 +169,14 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         try:
-            a = input.array
+            a = input._array
             c = other.__class__
             if c is float or c is int:
                 k = constant(other, a.dtype) if takes_numbers else None
                 if k is None:
                     return slow(input, other, out)
                 number, other = other, k
-            b = other.array
+            b = other._array
         except (AttributeError, NoArray):
             return slow(input, other, out)
         if a.dtype is not b.dtype:
@@ -194,11 +194,11 @@ def binary(op: Op, asks: bool = False) -> Callable:
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
             return otherwise(op, (input, other), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
-        t.array, t._grad, t.viewing, t.writes = r, None, None, None
+        t._array, t._grad, t._viewing, t._writes = r, None, None, None
         m = mode()
-        x, y = input.node if has_x else None, other.node if has_y else None
+        x, y = input._node if has_x else None, other._node if has_y else None
         if (x is not None or y is not None) and m.grad:
-            n = t.node = new(op.node)
+            n = t._node = new(op.node_class)
             n.edges, n.seq, n.shape = (x, y), tick(), r.shape
             sx = input if (x is not None and x_for_x) or (y is not None and x_for_y) else None
             sy = other if (x is not None and y_for_x) or (y is not None and y_for_y) else None
@@ -207,7 +207,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             c = n.code = (f := frame(1)).f_code
             n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
-            t.node = None
+            t._node = None
         if m.watch is not None:
             m.watch.on_op(op, (input, other), t)
         return t if out is None else into(out, t)
@@ -236,7 +236,7 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
 def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
     """What a reduction's rules ask for, and the kept shape."""
     if saves == MEANS:                            # 0.5 us, against 1.5
-        return shape, float(x.array.size // max(r.size, 1)), kept
+        return shape, float(x._array.size // max(r.size, 1)), kept
     return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
 
 
@@ -259,12 +259,12 @@ def reduction(op: Op) -> Callable:
         try:
             if dtype is not None:
                 input = input.to(dtype)  # type: ignore[attr-defined]
-            a = input.array
+            a = input._array
         except (AttributeError, NoArray) as error:
             return otherwise(op, (input, dim), error, out, keepdim)
         if floating and a.dtype.kind in "iub":
             input, = promoted(op, (input,))
-            a = input.array
+            a = input._array
         try:
             axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
             r = kernel(a, axes, keepdim) if a.size < from_elements else faster(op, "", kernel, a, axes, keepdim)
@@ -278,19 +278,19 @@ def reduction(op: Op) -> Callable:
         if dtype is not None:                     # whatever it was added up in
             r = r.astype(a.dtype, copy=False)
         t = new(Tensor)
-        t.array, t._grad, t.viewing, t.writes = r, None, None, None
+        t._array, t._grad, t._viewing, t._writes = r, None, None, None
         m = mode()
-        if differentiable and input.node is not None and m.grad:
-            n = t.node = new(op.node)
+        if differentiable and input._node is not None and m.grad:
+            n = t._node = new(op.node_class)
             shape = a.shape
             kept = POINTS[len(shape)] if axes is None else kept_shape(shape, axes)
             n.saved = (shape, kept) if only_shape else facts(saves, input, r, shape, axes, kept)
-            n.edges, n.seq, n.shape = (input.node,), tick(), r.shape
+            n.edges, n.seq, n.shape = (input._node,), tick(), r.shape
             f = frame(1)
             c = n.code = f.f_code
             n.at = f.f_lasti if c is user.code else remember(n, f)
         else:
-            t.node = None
+            t._node = None
         if m.watch is not None:
             m.watch.on_op(op, (input, axes, keepdim), t)
         return t if out is None else into(out, t) if check_out is None else check_out(op, out, t)

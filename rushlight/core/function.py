@@ -101,15 +101,15 @@ class FunctionNode(Node):
 
     def output(self, saved: SavedOutput) -> Tensor:
         """The tensor of a saved output. The node keeps its array only: the tensor would refer back to the node."""
-        if saved.writes.stamp > self.seq:
-            raise overwritten(self, saved.writes, f"output {saved.number}", saved.array.shape)
-        t = from_array(saved.array)
-        t.node = self if self.outputs is None else Output(self, saved.number, tick(), saved.array.shape)
+        if saved._writes.stamp > self.seq:
+            raise overwritten(self, saved._writes, f"output {saved.number}", saved._array.shape)
+        t = from_array(saved._array)
+        t._node = self if self.outputs is None else Output(self, saved.number, tick(), saved._array.shape)
         return t if self.hooks is None or self.hooks.dual is None else self.hooks.dual(t, saved.number)
 
     def arrays(self, g: Any) -> tuple:
         wrapped = Parts({i: from_array(part) for i, part in g.items()}) if isinstance(g, dict) else from_array(g)
-        return tuple(None if h is None else h.array.copy() for h in self.tensors(wrapped))
+        return tuple(None if h is None else h._array.copy() for h in self.tensors(wrapped))
 
     def tensors(self, g: Any) -> tuple:
         grads = (g,) if self.outputs is None else [self.incoming(g, i) for i in range(len(self.outputs))]
@@ -146,10 +146,10 @@ class FunctionNode(Node):
 class SavedOutput:
     """A saved output: its number, the array and the write log of the memory."""
 
-    __slots__ = ("number", "array", "writes")
+    __slots__ = ("number", "_array", "_writes")
 
     def __init__(self, number: int, out: Tensor):
-        self.number, self.array, self.writes = number, out.array, writes_of(out)
+        self.number, self._array, self._writes = number, out._array, writes_of(out)
 
 
 class Function:
@@ -206,8 +206,8 @@ class Function:
         node = object.__new__(node_class(cls))
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         node.places = places
-        node.edges = tuple(args[i].node for i in places)
-        node.ctx = Context(node, tuple(isinstance(a, Tensor) and a.node is not None for a in args))
+        node.edges = tuple(args[i]._node for i in places)
+        node.ctx = Context(node, tuple(isinstance(a, Tensor) and a._node is not None for a in args))
         node.saved, node.seq, node.outputs, node.shape, node.where = (), tick(), None, None, None
         recorded = mode().grad and any(edge is not None for edge in node.edges)
         batch = mode().batch
@@ -285,7 +285,7 @@ def position(t: Any, outs: list) -> int | None:
     An input that forward returned unchanged is no output: its alias is, which has another gradient.
     """
     for i, out in enumerate(outs):
-        if t is not None and t is out and out.node is not None:
+        if t is not None and t is out and out._node is not None:
             return i
     return None
 
@@ -297,15 +297,15 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
     """
     if not isinstance(t, Tensor):
         return t
-    if not recorded and t.node is not None:
+    if not recorded and t._node is not None:
         return detached(t)
     if any(t is d for d in node.ctx._dirty):
-        if recorded and any(x.node is not None and x.node.leaf for x in (t, t.root)):
+        if recorded and any(x._node is not None and x._node.leaf for x in (t, t._root)):
             raise RuntimeError(explain("a leaf Variable that requires grad has been used in an in-place operation.",
                                        "give it a clone()", op=type(node).function.__name__))
         return t
     if any(t is a for a in args):
-        return opaque(from_array(t.array), t)
+        return opaque(from_array(t._array), t)
     return t
 
 
@@ -313,17 +313,17 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
     """Connect the differentiable outputs to the node. `originals`: the objects that forward returned and marked."""
     for t in node.ctx._constant:
         if any(t is d for d in node.ctx._dirty):
-            t.node = None
+            t._node = None
     smooth = [i for i, t in enumerate(outs) if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
               and not any(originals[i] is c for c in node.ctx._constant)]
     if not several:
         if smooth:
-            node.shape = outs[0].array.shape
+            node.shape = outs[0]._array.shape
             place(outs[0], node, node)
         return
-    node.outputs = [(t.array.shape, t.array.dtype) if isinstance(t, Tensor) else None for t in outs]
+    node.outputs = [(t._array.shape, t._array.dtype) if isinstance(t, Tensor) else None for t in outs]
     for i in smooth:
-        place(outs[i], Output(node, i, tick(), outs[i].array.shape), node)
+        place(outs[i], Output(node, i, tick(), outs[i]._array.shape), node)
 
 
 def place(out: Tensor, end: Node, node: FunctionNode) -> None:
@@ -333,13 +333,13 @@ def place(out: Tensor, end: Node, node: FunctionNode) -> None:
     that forward returned cannot be written to in the graph (`opaque`).
     """
     if any(out is t for t in node.ctx._dirty):
-        alias = from_array(out.array)
-        alias.node = end
+        alias = from_array(out._array)
+        alias._node = end
         rebase(out, alias)
         return
-    out.node = end
-    if out.viewing is not None:
-        opaque(out, out.viewing[1])
+    out._node = end
+    if out._viewing is not None:
+        opaque(out, out._viewing[1])
 
 
 def once_differentiable(function: Callable) -> Callable:
@@ -348,7 +348,7 @@ def once_differentiable(function: Callable) -> Callable:
     def backward(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             answer = function(ctx, *grads)
-        if not mode().grad or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
+        if not mode().grad or not any(isinstance(g, Tensor) and g._node is not None for g in grads):
             return answer
         answers = answer if isinstance(answer, tuple) else (answer,)
         return tuple(Once.apply(a, *grads) if isinstance(a, Tensor) else a for a in answers)

@@ -63,7 +63,7 @@ def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
     if leaf is not None:
         yield node, numbers(leaf)
     for tensor in tensors_in(node.saved or ()):
-        yield tensor.node, numbers(tensor)
+        yield tensor._node, numbers(tensor)
     op = node.op
     if op is None or not node.saved:
         return
@@ -71,5 +71,5 @@ def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
     if isinstance(kept.get("out"), np.ndarray):
         yield node, kept["out"]
     elif op.elementwise and not op.settings and all(
-            isinstance(getattr(kept.get(name), "array", None), ndarray) for name in op.inputs):
-        yield node, np.asarray(op.kernel(*[kept[name].array for name in op.inputs]))
+            isinstance(getattr(kept.get(name), "_array", None), ndarray) for name in op.inputs):
+        yield node, np.asarray(op.kernel(*[kept[name]._array for name in op.inputs]))

@@ -62,7 +62,7 @@ class Node:
     (True, 'AddBackward0', 'MulBackward0')
     """
 
-    __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "writes", "extra")
+    __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "_writes", "extra")
 
     op: ClassVar[Any] = None  # the op's entry in the table
     first: ClassVar[int | None] = 0  # index in `saved` of the first array; None if only settings are saved
@@ -76,7 +76,7 @@ class Node:
     at: int
     # The `Writes` of the output's memory; the slot is empty before the first write. A node that saves several of its
     # outputs has [(name of the saved value, Writes), ...].
-    writes: Any
+    _writes: Any
     extra: Any  # the `Hooks` of a node that has hooks
     arrays: Callable  # (node, ndarray) -> gradients of the inputs, ndarrays
     tensors: Callable  # (node, Tensor) -> gradients of the inputs, Tensors
@@ -135,11 +135,11 @@ class Output(Node):
         self.saved, self.where = (), node.where
 
     @property
-    def writes(self) -> None:  # type: ignore[override]
+    def _writes(self) -> None:  # type: ignore[override]
         """Unused: the op's own node checks the outputs that it has saved (`share_writes`)."""
 
-    @writes.setter
-    def writes(self, writes: Any) -> None:
+    @_writes.setter
+    def _writes(self, writes: Any) -> None:
         share_writes(self.edges[0], self.number, writes)
 
     def source(self) -> tuple[Node, int]:
@@ -155,7 +155,7 @@ def share_writes(node: Node, number: int, writes: Any) -> None:
     """Give a node the write log of its output `number`, if the node has saved that output."""
     name = node.op and node.op.keeps.get(number)
     if name:
-        node.writes = [*getattr(node, "writes", ()), (name, writes)]
+        node._writes = [*getattr(node, "_writes", ()), (name, writes)]
 
 
 class Start(Node):
@@ -239,10 +239,10 @@ class Packed:
     for an output that was saved as an array.
     """
 
-    __slots__ = ("by", "value", "node", "tangents", "raw")
+    __slots__ = ("by", "value", "_node", "tangents", "raw")
 
     def __init__(self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: Any = None):
-        self.by, self.value, self.node, self.tangents, self.raw = by, value, node, tangents, raw
+        self.by, self.value, self._node, self.tangents, self.raw = by, value, node, tangents, raw
 
 
 def unpacked(item: Any) -> Any:

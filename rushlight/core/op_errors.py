@@ -73,7 +73,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
 
 def index_words(what: str, args: Sequence[Any]) -> str:
     """NumPy's words for an index that does not fit, in torch's."""
-    x = args[0].array if args and isinstance(args[0], Tensor) else np.empty(0)
+    x = args[0]._array if args and isinstance(args[0], Tensor) else np.empty(0)
     if what.startswith("too many indices"):
         key = args[1] if not x.ndim and len(args) > 1 else None
         if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:       # a number's element, x[0]
@@ -84,7 +84,7 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     if what.startswith("boolean index did not match"):
         axis, _, wrong = (int(part) for part in "".join(c if c.isdigit() else " " for c in what).split())
         for part in flattened(args[1:]):
-            mask = part.array if isinstance(part, Tensor) else part
+            mask = part._array if isinstance(part, Tensor) else part
             if isinstance(mask, ndarray) and mask.dtype.kind == "b" and wrong in mask.shape:
                 return (f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
                         f"shape of the indexed tensor {list(x.shape)} at index {axis}")
@@ -93,7 +93,7 @@ def index_words(what: str, args: Sequence[Any]) -> str:
 
 def index_cure(what: str, args: Sequence[Any]) -> str:
     """What to write instead of an index that does not fit."""
-    x = args[0].array if args and isinstance(args[0], Tensor) else None
+    x = args[0]._array if args and isinstance(args[0], Tensor) else None
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
@@ -125,11 +125,11 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
     """torch's sentence for the first pair of shapes that do not broadcast."""
     for i, a in enumerate(tensors):
         for b in tensors[i + 1:]:
-            for k in range(1, 1 + min(a.array.ndim, b.array.ndim)):
-                m, n = a.array.shape[-k], b.array.shape[-k]
+            for k in range(1, 1 + min(a._array.ndim, b._array.ndim)):
+                m, n = a._array.shape[-k], b._array.shape[-k]
                 if m != n and 1 not in (m, n):
                     return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
-                            f"dimension {max(a.array.ndim, b.array.ndim) - k}")
+                            f"dimension {max(a._array.ndim, b._array.ndim) - k}")
     return UNFIT
 
 

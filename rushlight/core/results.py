@@ -21,17 +21,17 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
         for o, r in zip(out, result):
             same_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
-    if result.node is not None or (out.node is not None and mode().grad):
+    if result._node is not None or (out._node is not None and mode().grad):
         raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
                                    "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
     if out.dtype.category < result.dtype.category:
         raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
-    check_memory(out.array, [t.array for t in apart])
-    if out.array.shape == result.array.shape:
+    check_memory(out._array, [t._array for t in apart])
+    if out._array.shape == result._array.shape:
         write(out, result)
     else:
-        out.array = result.array.astype(out.array.dtype)
+        out._array = result._array.astype(out._array.dtype)
         wrote(out)
     if mode().watch is not None:
         mode().watch.on_write(out, result)

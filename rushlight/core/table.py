@@ -30,7 +30,7 @@ class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
 
     __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-                 "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node", "make_node", "save", "make_save",
+                 "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node_class", "make_node", "save", "make_save",
                  "call", "elementwise")
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
@@ -54,7 +54,7 @@ class Op:
         self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])     # after backward; facts stay
         self.kernel: Callable
         self.call: Callable
-        self.node: type[Node]
+        self.node_class: type[Node]
         self.make_node: Callable[[Op], type[Node]]
         self.save: Callable                       # (arguments, edges, outputs) -> what a node keeps
         self.make_save: Callable[[Op], Callable]
@@ -62,9 +62,9 @@ class Op:
 
     def __getattr__(self, name: str) -> Any:
         """The class of the op's nodes and what they save, made with the first node: for all ops 6 ms of the import."""
-        if name not in ("node", "save"):
+        if name not in ("node_class", "save"):
             raise AttributeError(name)
-        value = self.make_node(self) if name == "node" else self.make_save(self)
+        value = self.make_node(self) if name == "node_class" else self.make_save(self)
         setattr(self, name, value)
         return value
 

@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable)
 class Tensor(Methods):
     """An n-dimensional array that can record the ops that are applied to it.
 
-    `array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor, `AccumulateGrad` for a
+    `_array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor, `AccumulateGrad` for a
     leaf that requires grad, None outside the graph. `viewing`: for a view of a recorded tensor, (base, parent, op,
     arguments, whether grad mode was on); else None. `writes`: the log of in-place writes to the tensor's memory, None
     before the first write.
@@ -49,39 +49,39 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = ("array", "node", "_grad", "viewing", "writes", "views", "__dict__", "__weakref__")
+    __slots__ = ("_array", "_node", "_grad", "_viewing", "_writes", "_views", "__dict__", "__weakref__")
     __array_priority__ = 1000  # `array * tensor` calls Tensor.__rmul__ and not NumPy's operator
-    array: ndarray
-    node: Node | None
+    _array: ndarray
+    _node: Node | None
     _grad: Tensor | None
-    viewing: tuple | None
-    writes: Writes | None
-    views: list  # weak references to the views of this tensor; the slot stays empty until the first view
+    _viewing: tuple | None
+    _writes: Writes | None
+    _views: list  # weak references to the views of this tensor; the slot stays empty until the first view
 
     def __init__(self, *args: Any, **keywords: Any):
-        if hasattr(self, "node"):
+        if hasattr(self, "_node"):
             return  # the __new__ of a user's subclass has filled the slots already (core/tensor_copy_pickle.py)
-        array = self._called(*args, **keywords).array  # type: ignore[attr-defined]
-        self.array, self.node, self._grad, self.viewing, self.writes = array, None, None, None, None
+        array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
+        self._array, self._node, self._grad, self._viewing, self._writes = array, None, None, None, None
 
     # -- shape, dtype, device, memory ------------------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
-        return tuple.__new__(Size, self.array.shape)
+        return tuple.__new__(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
         """The type of the elements."""
-        return dtypes.of(self.array.dtype)
+        return dtypes.of(self._array.dtype)
 
-    device = property(lambda self: CPU if isinstance(self.array, ndarray) else self.array.device,
+    device = property(lambda self: CPU if isinstance(self._array, ndarray) else self._array.device,
                       doc='The device of the elements: "cpu", or "meta" for a tensor without elements.')
     layout = property(lambda self: strided, doc="The memory layout: always `torch.strided`.")
-    ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
-    itemsize = property(lambda self: self.array.itemsize, doc="Bytes of one element.")
-    nbytes = property(lambda self: self.array.nbytes, doc="Bytes of all elements.")
+    ndim = property(lambda self: self._array.ndim, doc="The number of dimensions.")
+    itemsize = property(lambda self: self._array.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda self: self._array.nbytes, doc="Bytes of all elements.")
     is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
         is_quantized = is_nested = property(
         lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory.")
@@ -90,34 +90,34 @@ class Tensor(Methods):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        return self.shape if dim is None else self.array.shape[dim]
+        return self.shape if dim is None else self._array.shape[dim]
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self.array.ndim
+        return self._array.ndim
 
     def numel(self) -> int:
         """The number of elements."""
-        return self.array.size
+        return self._array.size
 
     ndimension, nelement = dim, numel
 
     def element_size(self) -> int:
         """Bytes of one element."""
-        return self.array.itemsize
+        return self._array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
         """Elements to step over from one index to the next, for every dimension or for `dim`."""
-        steps = steps_of(self.array)
+        steps = steps_of(self._array)
         return steps if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
         """Elements between the start of the memory and this tensor's first element."""
-        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self.array.itemsize
+        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self._array.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return 0 if self.is_meta else self.array.__array_interface__["data"][0]
+        return 0 if self.is_meta else self._array.__array_interface__["data"][0]
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floating-point numbers."""
@@ -125,26 +125,26 @@ class Tensor(Methods):
 
     def is_complex(self) -> bool:
         """Whether the elements are complex numbers."""
-        return self.array.dtype.kind == "c"
+        return self._array.dtype.kind == "c"
 
     # -- the tensor in the autograd graph --------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
         """Whether backward computes a gradient for this tensor, or passes a gradient through it."""
-        return self.node is not None
+        return self._node is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if bool(value) == (self.node is not None):
+        if bool(value) == (self._node is not None):
             return
         if not self.is_leaf:
             raise RuntimeError(explain("you can only change requires_grad flags of leaf variables.",
                                        "use y = x.detach() for a tensor outside the graph",
-                                       made_at=self.node.made_at if self.node else ""))
+                                       made_at=self._node.made_at if self._node else ""))
         if value:
             dtypes.check_differentiable(self.dtype)
-        self.node = AccumulateGrad(self) if value else None
+        self._node = AccumulateGrad(self) if value else None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set whether backward computes this leaf's gradient; floating-point and complex tensors only."""
@@ -154,22 +154,22 @@ class Tensor(Methods):
     @property
     def is_leaf(self) -> bool:
         """True unless a recorded op made this tensor."""
-        return self.node is None or self.node.leaf
+        return self._node is None or self._node.leaf
 
     @property
     def grad_fn(self) -> Node | None:
         """The graph node of the op that made this tensor; None for a leaf."""
-        return None if self.is_leaf or self.node is None else self.node.source()[0]
+        return None if self.is_leaf or self._node is None else self._node.source()[0]
 
     @property
     def output_nr(self) -> int:
         """The number of this tensor among the outputs of `grad_fn`."""
-        return 0 if self.node is None else self.node.source()[1]
+        return 0 if self._node is None else self._node.source()[1]
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated, or None."""
-        g, node = self._grad, self.node
+        g, node = self._grad, self._node
         if g is None and node is not None and not node.leaf and not self.retains_grad:
             not_populated()
         return g
@@ -191,95 +191,95 @@ class Tensor(Methods):
     @property
     def data(self) -> Tensor:
         """A tensor on the same memory, outside the graph. Backward does not notice writes to it: prefer `detach()`."""
-        t = from_array(self.array)
-        if self.viewing is not None:
-            t.writes = Writes()
-            t.writes.memory = memory_of(self)
+        t = from_array(self._array)
+        if self._viewing is not None:
+            t._writes = Writes()
+            t._writes.memory = memory_of(self)
         return t
 
     @data.setter
     def data(self, value: Tensor) -> None:
         if (watch := mode().watch) is not None:
             watch.on_set_data(self)
-        self.array = value.array
-        if self.node is not None and self.node.leaf:
-            self.node.shape = value.array.shape
+        self._array = value._array
+        if self._node is not None and self._node.leaf:
+            self._node.shape = value._array.shape
 
     @property
     def _version(self) -> int:
         """The number of in-place writes to the tensor's memory."""
-        writes = self.root.writes
+        writes = self._root._writes
         return writes.count if writes is not None else 0
 
     @property
-    def root(self) -> Tensor:
+    def _root(self) -> Tensor:
         """The tensor that owns the memory: the base of a view, else the tensor itself."""
-        return self if self.viewing is None else self.viewing[0]
+        return self if self._viewing is None else self._viewing[0]
 
     @property
     def _base(self) -> Tensor | None:
         """The base of a view; None if this tensor is no view."""
-        return None if self.viewing is None else self.viewing[0]
+        return None if self._viewing is None else self._viewing[0]
 
     def _is_view(self) -> bool:
         """Whether this tensor is a view of another tensor."""
-        return self.viewing is not None
+        return self._viewing is not None
 
     # -- hooks -----------------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable) -> Handle:
         """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces it."""
-        if self.node is None:
+        if self._node is None:
             raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
                                        "call requires_grad_() first"))
-        return hooks_of(self.node, self.array.dtype).add("tensor", hook)
+        return hooks_of(self._node, self._array.dtype).add("tensor", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
-        if self.node is None or not self.node.leaf:
+        if self._node is None or not self._node.leaf:
             raise RuntimeError(explain("post accumulate grad hooks cannot be registered on non-leaf tensors",
                                        "use register_hook, or register on a leaf that requires grad"))
-        return hooks_of(self.node).add("done", hook)
+        return hooks_of(self._node).add("done", hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad`."""
-        if self.node is None:
+        if self._node is None:
             raise RuntimeError(explain("can't retain_grad on Tensor that has requires_grad=False",
                                        "call requires_grad_() first"))
         if not self.is_leaf:
-            hooks_of(self.node, self.array.dtype).retained = ref(self)
+            hooks_of(self._node, self._array.dtype).retained = ref(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether `retain_grad` was called on this non-leaf tensor."""
-        return not self.is_leaf and self.node is not None and self.node.hooks is not None \
-            and self.node.hooks.retained is not None
+        return not self.is_leaf and self._node is not None and self._node.hooks is not None \
+            and self._node.hooks.retained is not None
 
     # -- to Python and NumPy ---------------------------------------------------------------------------------
 
     def item(self) -> Any:
         """The one element as a Python number. RuntimeError if there are several or none."""
-        if self.array.size != 1:
-            raise RuntimeError(explain(f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
+        if self._array.size != 1:
+            raise RuntimeError(explain(f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
                                        "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
         noticed(self)
-        return self.array.item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
+        return self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; one number for a 0-d tensor."""
         noticed(self)
-        return dtypes.plain(self.array).tolist()
+        return dtypes.plain(self._array).tolist()
 
     def numpy(self, *, force: bool = False) -> ndarray:
         """The NumPy array of the elements, sharing memory.
 
         RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
         """
-        if self.node is not None and not force and mode().grad:
+        if self._node is not None and not force and mode().grad:
             raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
                                        "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
         noticed(self)
-        return self.array if isinstance(self.array, ndarray) else self.array.numpy()
+        return self._array if isinstance(self._array, ndarray) else self._array.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         array = self.numpy()
@@ -291,20 +291,20 @@ class Tensor(Methods):
         return from_array(asarray(array))
 
     def __dlpack__(self, **options: Any) -> Any:
-        if self.node is not None:
+        if self._node is not None:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.array.__dlpack__(**options)
+        return self._array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple:
-        return self.array.__dlpack_device__()
+        return self._array.__dlpack_device__()
 
     def __bool__(self) -> bool:
-        if self.array.size != 1:
-            what = "no values" if self.array.size == 0 else "more than one value"
+        if self._array.size != 1:
+            what = "no values" if self._array.size == 0 else "more than one value"
             raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
                                        "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
         noticed(self)
-        return bool(self.array)
+        return bool(self._array)
 
     def __float__(self) -> float:
         return float(self._number())
@@ -317,36 +317,36 @@ class Tensor(Methods):
 
     def _number(self) -> Any:
         """`item()` for Python's conversions, which raise ValueError."""
-        if self.array.size != 1:
+        if self._array.size != 1:
             raise ValueError(explain("only one element tensors can be converted to Python scalars",
                                      "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
         return self.item()
 
     def __index__(self) -> int:
-        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+        if self._array.size != 1 or self._array.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
     def __len__(self) -> int:
-        if self.array.ndim == 0:
+        if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        return self.array.shape[0]
+        return self._array.shape[0]
 
     __hash__ = object.__hash__  # by identity, since == compares elements
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         noticed(self)
-        if hasattr(self.array, "shown"):  # a batched tensor of vmap
-            return self.array.shown()
+        if hasattr(self._array, "shown"):  # a batched tensor of vmap
+            return self._array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
         from rushlight.core.printing import format_tensor  # loaded when the first tensor is printed
 
-        return format_tensor(self.array, self.dtype, self.requires_grad, name, prefix=prefix,
+        return format_tensor(self._array, self.dtype, self.requires_grad, name, prefix=prefix,
                              contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        known = self.array.ndim == 0 and not self.is_meta
+        known = self._array.ndim == 0 and not self.is_meta
         return format(self.item(), spec) if known else object.__format__(self, spec)
 
 
@@ -361,7 +361,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Tensor):
         self.tensor = ref(tensor)
-        self.edges, self.saved, self.seq, self.shape, self.where = (), (), 0, tensor.array.shape, None
+        self.edges, self.saved, self.seq, self.shape, self.where = (), (), 0, tensor._array.shape, None
 
     @property
     def variable(self) -> Tensor | None:
@@ -370,26 +370,26 @@ class AccumulateGrad(Node):
 
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
-        if leaf is not None and leaf.node is not None:  # None: requires_grad was set to False after the forward
+        if leaf is not None and leaf._node is not None:  # None: requires_grad was set to False after the forward
             if g.__class__ is not ndarray and isinstance(g, generic):  # a NumPy scalar
                 g = asarray(g)
-            if g.dtype is not leaf.array.dtype:  # NumPy promotes bfloat16 to float32
-                g = g.astype(leaf.array.dtype)
+            if g.dtype is not leaf._array.dtype:  # NumPy promotes bfloat16 to float32
+                g = g.astype(leaf._array.dtype)
             with ADDING:
                 known = leaf._grad
                 if known is None:
-                    if g.base.__class__ is ndarray or g.strides != leaf.array.strides:
-                        g = copy_like(leaf.array, g)
+                    if g.base.__class__ is ndarray or g.strides != leaf._array.strides:
+                        g = copy_like(leaf._array, g)
                     leaf._grad = from_array(g)
                 else:
-                    add_to(known.array, g)
+                    add_to(known._array, g)
                     stamp(writes_of(known), None)
         return ()
 
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
-        if leaf is not None and leaf.node is not None:
-            g = (g if g.viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
+        if leaf is not None and leaf._node is not None:
+            g = (g if g._viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
                 known, m = leaf._grad, mode()
                 if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
@@ -402,7 +402,7 @@ class AccumulateGrad(Node):
 def from_array(array: ndarray) -> Tensor:
     """A tensor that shares the memory of `array`, outside the graph."""
     t = new(Tensor)
-    t.array, t.node, t._grad, t.viewing, t.writes = array, None, None, None, None
+    t._array, t._node, t._grad, t._viewing, t._writes = array, None, None, None, None
     return t
 
 
@@ -424,21 +424,21 @@ def writes_of(tensor: Tensor) -> Writes:
 
     The tensor's node shares the log, so that backward sees that a saved output was overwritten.
     """
-    root = tensor if tensor.viewing is None else tensor.viewing[0]  # `tensor.root`, without the call of a property
-    writes = root.writes
+    root = tensor if tensor._viewing is None else tensor._viewing[0]  # `tensor._root`, without the call of a property
+    writes = root._writes
     if writes is None:
-        writes = root.writes = Writes()
-        if root.node is not None:
-            root.node.writes = writes
+        writes = root._writes = Writes()
+        if root._node is not None:
+            root._node._writes = writes
     if root is not tensor and writes.memory is None:
-        writes.memory = root.array
+        writes.memory = root._array
     return writes
 
 
 def holder(tensor: Tensor) -> Tensor:
     """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all samples."""
-    while not isinstance(tensor.array, ndarray):
-        tensor = tensor.array.value
+    while not isinstance(tensor._array, ndarray):
+        tensor = tensor._array.value
     return tensor
 
 
@@ -446,10 +446,10 @@ def numbers(tensor: Tensor) -> ndarray:
     """The elements of a tensor (of all samples, inside vmap), for checks of argument values.
 
     Reports the read to the watcher: a compiled program would not repeat the check. For a check that the op's kernel repeats
-    anyway, read `holder(tensor).array` instead.
+    anyway, read `holder(tensor)._array` instead.
     """
     noticed(tensor)
-    return holder(tensor).array
+    return holder(tensor)._array
 
 
 def method(function: F, *names: str) -> F:

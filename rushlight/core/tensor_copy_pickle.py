@@ -15,7 +15,7 @@ from rushlight.core.tensor import Tensor, method, new
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
     """A leaf from its parts. Called by pickle and deepcopy."""
     t: Tensor = new(cls)
-    t.array, t.node, t._grad, t.viewing, t.writes = array, None, grad, None, None
+    t._array, t._node, t._grad, t._viewing, t._writes = array, None, grad, None, None
     t.__dict__.update(attributes)
     t.requires_grad = requires_grad
     return t
@@ -28,20 +28,20 @@ def copied(array: Any) -> Any:
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple:
     """Pickles do not contain the graph: a non-leaf tensor that requires grad is unpickled as a leaf that requires grad."""
-    return rebuild, (type(self), self.array, self.requires_grad, None, self.__dict__)
+    return rebuild, (type(self), self._array, self.requires_grad, None, self.__dict__)
 
 
 def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(explain("Only Tensors created explicitly by the user (graph leaves) support the "
                                    "deepcopy protocol at the moment.", "detach() it, or deepcopy the leaves",
-                                   made_at=self.node.made_at if self.node else ""))
+                                   made_at=self._node.made_at if self._node else ""))
     if id(self) not in memo:
         from copy import deepcopy  # loaded by the caller already; not imported by `import rushlight`
         grad = None if self._grad is None else deepcopy(self._grad, memo)
-        array, writes = beside(self.array, memo)
+        array, writes = beside(self._array, memo)
         made = memo[id(self)] = rebuild(type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo))
-        made.writes = writes
+        made._writes = writes
     return memo[id(self)]
 
 

@@ -40,7 +40,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32), 1.0)  # a number changes the category only
     torch.float32
     """
-    return dtypes.result_dtype([(t.dtype, 0 if t.array.ndim else 1) if isinstance(t, Tensor) else
+    return dtypes.result_dtype([(t.dtype, 0 if t._array.ndim else 1) if isinstance(t, Tensor) else
                                 (dtypes.of_scalar(t), 2) for t in (tensor1, tensor2)])
 
 

@@ -19,7 +19,7 @@ from rushlight.core.node import Node, hooks_of
 from rushlight.base.errors import explain, user_frame
 from rushlight.core.tensor import Tensor, from_array, writes_of
 
-views_of = Tensor.views.__get__  # type: ignore[attr-defined]  # AttributeError for an empty slot, without __getattr__
+views_of = Tensor._views.__get__  # type: ignore[attr-defined]  # AttributeError for an empty slot, without __getattr__
 MAKING = Lock()  # held while a tensor's list of views is made or shortened
 
 
@@ -27,8 +27,8 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, re
     """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad mode is on."""
     if view is parent:
         return
-    root = parent if parent.viewing is None else parent.viewing[0]
-    view.viewing = (root, parent, replay, settings, mode().grad if recorded is None else recorded)
+    root = parent if parent._viewing is None else parent._viewing[0]
+    view._viewing = (root, parent, replay, settings, mode().grad if recorded is None else recorded)
     try:
         views = views_of(root)
     except AttributeError:
@@ -41,10 +41,10 @@ def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, re
 
 def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
     """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
-    root = parent if parent.viewing is None else parent.viewing[0]
+    root = parent if parent._viewing is None else parent._viewing[0]
     recorded = mode().grad
     for view, key in zip(made, keys):
-        view.viewing = (root, parent, replay, (key,), recorded)
+        view._viewing = (root, parent, replay, (key,), recorded)
     try:
         views = views_of(root)
     except AttributeError:
@@ -71,31 +71,31 @@ def first_views(root: Tensor) -> list:
         try:
             return views_of(root)
         except AttributeError:
-            root.views = []
-            return root.views
+            root._views = []
+            return root._views
 
 
 def released(view: Tensor) -> Tensor:
     """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its result."""
-    view.viewing = None
+    view._viewing = None
     return view
 
 
 def detached(x: Tensor) -> Tensor:
     """A tensor on x's memory, outside the graph. Both share the write log."""
-    a = x.array
+    a = x._array
     # `detached` is a method of the batched arrays of vmap
     t = from_array(a if a.__class__ is np.ndarray or not hasattr(a, "detached") else a.detached())
-    t.writes = writes_of(x)
+    t._writes = writes_of(x)
     return t
 
 
 def leave(x: Tensor) -> None:
     """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
-    x.array, x.node = detached(x).array, None  # the samples of a batched tensor leave the graph, too
-    if views := [ref(view) for view in living_views(x) if view.node is not None]:
+    x._array, x._node = detached(x)._array, None  # the samples of a batched tensor leave the graph, too
+    if views := [ref(view) for view in living_views(x) if view._node is not None]:
         writes = writes_of(x)
-        writes.views, writes.__class__ = views, Left
+        writes._views, writes.__class__ = views, Left
 
 
 def opaque(view: Tensor, parent: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ def opaque(view: Tensor, parent: Tensor) -> Tensor:
     Only the Function's backward knows how the view depends on the base, so a recorded write into the view is an error
     (`check_writable`).
     """
-    view.viewing = (parent.root, parent, None, (), False)
+    view._viewing = (parent._root, parent, None, (), False)
     return view
 
 
@@ -115,8 +115,8 @@ class Region:
 
     def __init__(self, view: Tensor):
         path = []
-        while view.viewing is not None:
-            _, parent, replay, settings, _ = view.viewing
+        while view._viewing is not None:
+            _, parent, replay, settings, _ = view._viewing
             if replay is None:
                 raise of_a_function()
             path.append((replay, settings))
@@ -139,7 +139,7 @@ class CopySlices(Node):
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(np.asarray(g)))  # g may be a NumPy scalar
-        return outside.array, inside.array
+        return outside._array, inside._array
 
     def tensors(self, g: Tensor) -> tuple:
         if g.stride() != self.strides:
@@ -159,15 +159,15 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error messages."""
     check_fits(x, r, op)
     m = mode()
-    recorded = m.grad and (x.node is not None or r.node is not None or x.root.node is not None)
+    recorded = m.grad and (x._node is not None or r._node is not None or x._root._node is not None)
     if m.watch is not None:
         m.watch.on_write_start(x)
     if recorded:
         check_writable(x, op)
-        if r.array.dtype != x.array.dtype:
+        if r._array.dtype != x._array.dtype:
             r = r.to(x.dtype)  # type: ignore[attr-defined]
-        if x.viewing is None and r.node is not None and (r.node.leaf or r.array.shape != x.array.shape):
-            r = r.expand(x.array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
+        if x._viewing is None and r._node is not None and (r._node.leaf or r._array.shape != x._array.shape):
+            r = r.expand(x._array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
         keep_old(x, r)
     write(x, r, op)
     if recorded:
@@ -180,13 +180,13 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
 def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x is read-only."""
     try:
-        np.copyto(x.array, r.array, casting="unsafe")
+        np.copyto(x._array, r._array, casting="unsafe")
     except TypeError as error:
         if not hasattr(error, "batch"):
             raise
         error.batch.written(x, r)  # inside vmap
     except ValueError as error:
-        if (once := without_repeats(x.array, r.array)) is not None:
+        if (once := without_repeats(x._array, r._array)) is not None:
             np.copyto(*once, casting="unsafe")
             return wrote(x)
         raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
@@ -232,7 +232,7 @@ def expands(shape: tuple, to: tuple) -> bool:
 
 def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """RuntimeError unless r's shape can be broadcast to x's shape."""
-    if r.array.shape != x.array.shape and not expands(r.array.shape, x.array.shape):
+    if r._array.shape != x._array.shape and not expands(r._array.shape, x._array.shape):
         raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                                    f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
                                    "without underscore", op=op))
@@ -245,16 +245,16 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
     """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
-    if r.array.dtype is not x.array.dtype and r.dtype.category > x.dtype.category:
+    if r._array.dtype is not x._array.dtype and r.dtype.category > x.dtype.category:
         raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
                                    f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
 
 
 def check_writable(x: Tensor, op: str | None) -> None:
     """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or by a Function."""
-    root, view = x.root, x
-    while view.viewing is not None:
-        _, parent, replay, _, recorded = view.viewing
+    root, view = x._root, x
+    while view._viewing is not None:
+        _, parent, replay, _, recorded = view._viewing
         if replay is None:
             raise of_a_function(op)
         if not recorded:
@@ -262,7 +262,7 @@ def check_writable(x: Tensor, op: str | None) -> None:
             raise RuntimeError(explain(f"{what} was created in no_grad mode and is being modified inplace with grad mode "
                                        "enabled.", "make the view outside no_grad(), or clone() it", op=op))
         view = parent
-    if any(t.node is not None and t.node.leaf for t in (x, root)):
+    if any(t._node is not None and t._node.leaf for t in (x, root)):
         what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
         raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
                                    "write inside `with torch.no_grad():`, or to a clone()", op=op))
@@ -276,7 +276,7 @@ def of_a_function(op: str | None = None) -> RuntimeError:
 
 def keep_old(x: Tensor, r: Tensor) -> None:
     """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids a reference cycle."""
-    node = r.node
+    node = r._node
     if node is not None and node.saved and any(s is x for s in node.saved):
         old = as_it_is(x)
         node.saved = tuple(old if s is x else s for s in node.saved)
@@ -289,36 +289,36 @@ def as_it_is(x: Tensor) -> Tensor:
         old = x.clone()  # type: ignore[attr-defined]
     finally:
         current.reset(token)
-    old.node = x.node
+    old._node = x._node
     return old
 
 
 def rebase(x: Tensor, r: Tensor) -> None:
     """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
-    root = x.root
+    root = x._root
     if root is x:
-        renewed(x, r.node)
+        renewed(x, r._node)
     else:
         node = CopySlices()
-        node.edges, node.saved, node.seq, node.shape = (root.node, r.node), (), tick(), root.array.shape
-        node.where, node.region = (root.writes.where if root.writes else None), Region(x)
+        node.edges, node.saved, node.seq, node.shape = (root._node, r._node), (), tick(), root._array.shape
+        node.where, node.region = (root._writes.where if root._writes else None), Region(x)
         node.strides = root.stride()
         renewed(root, node)
     token = current.set(mode().but(grad=True, watch=None))
     try:
         for view in living_views(root):
-            _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
-            renewed(view, replay(parent, *settings).node)
+            _, parent, replay, settings, _ = view._viewing  # type: ignore[misc]
+            renewed(view, replay(parent, *settings)._node)
     finally:
         current.reset(token)
 
 
 def renewed(x: Tensor, node: Node | None) -> None:
     """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
-    old, x.node = x.node, node
+    old, x._node = x._node, node
     if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
             and hooks.retained is not None and hooks.retained() is x:
-        hooks_of(node, x.array.dtype).retained, hooks.retained = hooks.retained, None
+        hooks_of(node, x._array.dtype).retained, hooks.retained = hooks.retained, None
 
 
 def living_views(root: Tensor) -> list[Tensor]:
@@ -327,12 +327,12 @@ def living_views(root: Tensor) -> list[Tensor]:
         found = [weak() for weak in list(views_of(root))]
     except AttributeError:
         return []
-    return [view for view in found if view is not None and view.viewing is not None and view.viewing[2] is not None]
+    return [view for view in found if view is not None and view._viewing is not None and view._viewing[2] is not None]
 
 
 def insert_before(view: Tensor, parent: Tensor) -> None:
     """Insert `parent` before `view` in the base's list of views: a write renews views in the order of the list."""
-    views = views_of(view.root)
+    views = views_of(view._root)
     with MAKING:
         views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
 
@@ -342,13 +342,13 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
 
     If x has views or is a view, a new tensor takes over x's old shape and place, so that the view ops can be repeated.
     """
-    m, inner = mode(), x.node is not None and not x.node.leaf
-    if m.grad and x.node is not None:
+    m, inner = mode(), x._node is not None and not x._node.leaf
+    if m.grad and x._node is not None:
         check_writable(x, op)
         writes_of(x)  # gives the write log to x's present node, which may have saved its output
-    old, others = from_array(x.array), living_views(x)
-    old.node, old.viewing, old.writes = x.node, x.viewing, x.writes
-    if x.viewing is not None:
+    old, others = from_array(x._array), living_views(x)
+    old._node, old._viewing, old._writes = x._node, x._viewing, x._writes
+    if x._viewing is not None:
         insert_before(x, old)
     watch = m.watch
     if watch is not None:
@@ -360,15 +360,15 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         current.reset(token)
     if watch is not None:
         watch.on_move(x, made)
-    viewed = x.viewing is not None or bool(others)
+    viewed = x._viewing is not None or bool(others)
     for other in others:
-        other.viewing = tuple(old if t is x else t for t in other.viewing[:2]) + other.viewing[2:]  # type: ignore[index]
+        other._viewing = tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]  # type: ignore[index]
     if others:
-        old.views, x.views = [*map(ref, others), ref(x)], []
-    x.array, x.viewing = made.array, made.viewing if viewed else None
+        old._views, x._views = [*map(ref, others), ref(x)], []
+    x._array, x._viewing = made._array, made._viewing if viewed else None
     if inner:
-        x.node = made.node
-    elif x.node is not None and x.node.leaf:
-        x.node.shape = x.array.shape
+        x._node = made._node
+    elif x._node is not None and x._node.leaf:
+        x._node.shape = x._array.shape
     wrote(x)
     return x

@@ -69,7 +69,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool
     the derivative; torch's gradient of a holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for
     every rule linear in g.
     """
-    kind = ".dtype.kind" if world == "arrays" else ".array.dtype.kind"
+    kind = ".dtype.kind" if world == "arrays" else "._array.dtype.kind"
     is_complex, conjugate = f"g{kind} == 'c'", "conj(g)"
     lines = ["saved, edges = node.saved, node.edges"]
     if kept:
@@ -137,12 +137,12 @@ def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
     at = f"saved[{op.saves.index(name)}]"
     outputs = op.options.get("outputs", "").split()
     if world == "numbers":
-        return f"{at}.array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
+        return f"{at}._array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
     if world == "arrays":
         if name == "tensors":
-            return f"[t.array for t in {at}]"
+            return f"[t._array for t in {at}]"
         if name in op.inputs:
-            return f"{at}.array" if op.elementwise else f"(None if {at} is None else {at}.array)"
+            return f"{at}._array" if op.elementwise else f"(None if {at} is None else {at}._array)"
         return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
     if name == "out":
         return f"reshape(saved_output(node, {at}), saved[-1])" if kept else f"saved_output(node, {at})"
@@ -171,9 +171,9 @@ def saved_items(op: Op) -> list[str]:
             item = f"apart({item})" if name == op.options.get("apart") else item
             kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
         elif name == "tensors_shapes":
-            kept.append(f"[t.array.shape for t in a[{names.index('tensors')}]]")
+            kept.append(f"[t._array.shape for t in a[{names.index('tensors')}]]")
         elif fact in ("shape", "dtype") and base in op.inputs:
-            kept.append(f"a[{names.index(base)}]." + ("array.shape" if fact == "shape" else "dtype"))
+            kept.append(f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype"))
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
     return kept
@@ -206,7 +206,7 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
             scope["of_halves"] = vjp_of_halves(op, scope)
         text = backward_source(op, world, kept, several)
         run = define(text, f"backward_{op.name}", scope, f"backward of {op.name}, {world}")
-        setattr(op.node, world, run)
+        setattr(op.node_class, world, run)
         return run(node, g)
     return first
 
@@ -232,7 +232,7 @@ def present(op: Op) -> None:
 def saved_output(node: Any, array: Any) -> Tensor:
     """A saved output as the tensor it was: nodes keep only its array, so that no cycle exists."""
     t = from_array(array)
-    t.node = node
+    t._node = node
     return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, 0)
 
 
@@ -240,7 +240,7 @@ def saved_part(node: Any, array: Any, i: int) -> Tensor:
     """One of several saved outputs; its gradient goes to its place in the node, if it is differentiable."""
     t = from_array(array)
     if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
-        t.node = Output(node, i, tick(), array.shape)
+        t._node = Output(node, i, tick(), array.shape)
     return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, i)
 
 

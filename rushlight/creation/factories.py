@@ -41,7 +41,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # a Batch of vmap has `run`
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
-        t.array = blank(t.array.shape, t.array.dtype, t.array.strides)
+        t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
     if requires_grad:
         t.requires_grad_()
     return t if out is None else into(out, t)
@@ -90,7 +90,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     """The data as an array, in the dtype that torch gives to such data."""
     if isinstance(data, Tensor):
         noticed(data)
-        return data.array
+        return data._array
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of(data.dtype)
         return data
@@ -145,7 +145,7 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     tensor([0., 0.], dtype=torch.float64)
     """
     t = as_tensor(obj, dtype, device)
-    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(t.array, np.asarray(array_of(obj, None)))
+    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(t._array, np.asarray(array_of(obj, None)))
     if copy is False and not shares:
         what = f"tensor with dtype '{obj.dtype}' into dtype '{dtype}'" if isinstance(obj, (Tensor, np.ndarray)) else \
             "arbitrary sequence into a tensor"
@@ -189,8 +189,8 @@ def from_dlpack(other: Any) -> Tensor:
     >>> x
     tensor([1., 0.], dtype=torch.float64)
     """
-    if isinstance(other, Tensor) and other.node is None and isinstance(other.array, np.ndarray):
-        return from_array(other.array)            # NumPy has no DLPack for bfloat16
+    if isinstance(other, Tensor) and other._node is None and isinstance(other._array, np.ndarray):
+        return from_array(other._array)            # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
     array = np.from_dlpack(Capsule(other))        # without the writeable flag: NumPy makes arrays from a capsule read-only
@@ -274,7 +274,7 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
             input = input.to_dense() if layout is strided else input  # type: ignore[attr-defined]
-        return made(like(input.array, dtype, memory_format, number), None, requires_grad, device or input.device)
+        return made(like(input._array, dtype, memory_format, number), None, requires_grad, device or input.device)
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.
 
@@ -346,7 +346,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: An
     """
     fill_value = number(fill_value)
     fill_value = dtypes.holding(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
-    return made(like(input.array, dtype, memory_format, fill_value), None, requires_grad, device or input.device)
+    return made(like(input._array, dtype, memory_format, fill_value), None, requires_grad, device or input.device)
 
 
 def number(value: Any) -> Any:
@@ -427,7 +427,7 @@ def new_like(create: Callable) -> Callable:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
         chosen = "device" in options if self.is_meta else create is tensor  # samples of vmap share the numbers given
         if not chosen:
-            t.array = beside(self.array, t.array)
+            t._array = beside(self._array, t._array)
         return t
     new.__doc__ = create.__doc__
     return new

@@ -76,12 +76,12 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
     """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further dimensions must have size 1.
     """
     noticed(x)
-    shape = x.array.shape
+    shape = x._array.shape
     if depth > len(shape):
         raise TypeError(explain("not a sequence", "lists beside each other are equally deep", shape=tuple(shape)))
-    if x.array.size == prod(shape[:depth]):
-        return dtypes.plain(x.array.reshape(shape[:depth]))
-    whole = x.array.dtype.kind in "iu"
+    if x._array.size == prod(shape[:depth]):
+        return dtypes.plain(x._array.reshape(shape[:depth]))
+    whole = x._array.dtype.kind in "iu"
     raise (TypeError if whole else ValueError)(explain(
         "only integer tensors of a single element can be converted to an index" if whole else
         "only one element tensors can be converted to Python scalars", "torch.stack makes one tensor of many",

@@ -55,8 +55,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
 
 def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
     """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its shape."""
-    if out is not None and out.array.size == array.size:
-        array = array.reshape(out.array.shape)
+    if out is not None and out._array.size == array.size:
+        array = array.reshape(out._array.shape)
     return made(array, None, requires_grad, device, out)
 
 
@@ -138,8 +138,8 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
         raise TypeError(explain(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: "
                                 "(Number start, Number end, int steps)", "steps is a whole number"))
-    if any(isinstance(v, Tensor) and v.array.ndim for v in (start, end)):
-        dims = [v.array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
+    if any(isinstance(v, Tensor) and v._array.ndim for v in (start, end)):
+        dims = [v._array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
         raise RuntimeError(explain(f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} "
                                    f"dimension(s) and end with {dims[1]} dimension(s)."))
     if (steps := index(steps)) < 0:

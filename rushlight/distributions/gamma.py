@@ -51,14 +51,14 @@ class StandardGamma(Function):
 
     @classmethod
     def forward(cls, ctx: Any, concentration: Tensor) -> Tensor:
-        x = from_array(getattr(source(None), cls.draw)(concentration.array))
+        x = from_array(getattr(source(None), cls.draw)(concentration._array))
         ctx.save_for_backward(concentration, x)
         return x
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        a, x = (t.array for t in ctx.saved_tensors)
+        a, x = (t._array for t in ctx.saved_tensors)
         return g * from_array(gamma_slope(a, x).astype(a.dtype))
 
 
@@ -71,9 +71,9 @@ class StandardDirichlet(StandardGamma):
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
         """One number has the derivative of a Beta number; the others change in proportion."""
-        a, x, g = (t.array.astype(np.float64) for t in (*ctx.saved_tensors, g))
+        a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
-        return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0].array.dtype))
+        return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype))
 
 
 class Gamma(ExponentialFamily):

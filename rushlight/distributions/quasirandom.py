@@ -75,8 +75,8 @@ class SobolEngine:
         state, shift = directions(dimension, self.MAXBIT), np.zeros(dimension, np.int64)
         if scramble:
             source = None if seed is None else rushlight.Generator().manual_seed(seed)
-            shift = rushlight.randint(2, (dimension, self.MAXBIT), generator=source).array @ (1 << np.arange(self.MAXBIT))
-            lower = rushlight.randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=source).array
+            shift = rushlight.randint(2, (dimension, self.MAXBIT), generator=source)._array @ (1 << np.arange(self.MAXBIT))
+            lower = rushlight.randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=source)._array
             state = scrambled(state, np.tril(lower))
         self.sobolstate, self.shift, self.quasi = from_array(state), from_array(shift), from_array(shift.copy())
         self._first_point: Any = (self.quasi / 2 ** self.MAXBIT).reshape(1, -1)  # type: ignore[attr-defined]
@@ -88,8 +88,8 @@ class SobolEngine:
         start = self.num_generated == 0
         steps = np.arange(n - 1) if start else np.arange(self.num_generated - 1, self.num_generated - 1 + n)
         ends = ~steps & steps + 1                 # the first place where a step's number has a zero
-        taken = self.sobolstate.array[:, np.log2(ends).astype(np.int64)].T
-        whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi.array[None], taken]))[1:]      # (steps, dimension)
+        taken = self.sobolstate._array[:, np.log2(ends).astype(np.int64)].T
+        whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi._array[None], taken]))[1:]      # (steps, dimension)
         points: Any = from_array(whole.astype(dtype.numpy) * dtype.numpy.type(2.0 ** -self.MAXBIT))
         if len(whole):
             self.quasi = from_array(whole[-1].copy())
@@ -110,7 +110,7 @@ class SobolEngine:
 
     def reset(self) -> SobolEngine:
         """Back to the first point."""
-        self.quasi, self.num_generated = from_array(self.shift.array.copy()), 0
+        self.quasi, self.num_generated = from_array(self.shift._array.copy()), 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
@@ -119,7 +119,7 @@ class SobolEngine:
         after = max(self.num_generated + n - 1, 0)
         passed = before ^ before >> 1 ^ after ^ after >> 1
         places = [k for k in range(self.MAXBIT) if passed >> k & 1]
-        self.quasi = from_array(self.quasi.array ^ np.bitwise_xor.reduce(self.sobolstate.array[:, places], 1))
+        self.quasi = from_array(self.quasi._array ^ np.bitwise_xor.reduce(self.sobolstate._array[:, places], 1))
         self.num_generated += n
         return self
 

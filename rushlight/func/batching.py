@@ -84,7 +84,7 @@ class Level:
 
     def records(self, *tensors: Any) -> bool:
         """Whether one of the batched tensors is recorded, inside or outside the vmap."""
-        return any([t.array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
+        return any([t._array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
 
 
 class Batch(Placeholder):
@@ -99,20 +99,20 @@ class Batch(Placeholder):
     def __init__(self, value: Tensor, level: Level):
         self.value, self.level = value, level
 
-    shape = property(lambda self: self.value.array.shape[1:])
-    strides = property(lambda self: self.value.array.strides[1:])
-    ndim = property(lambda self: self.value.array.ndim - 1)
-    dtype = property(lambda self: self.value.array.dtype)
-    itemsize = property(lambda self: self.value.array.itemsize)
+    shape = property(lambda self: self.value._array.shape[1:])
+    strides = property(lambda self: self.value._array.strides[1:])
+    ndim = property(lambda self: self.value._array.ndim - 1)
+    dtype = property(lambda self: self.value._array.dtype)
+    itemsize = property(lambda self: self.value._array.itemsize)
     device = property(lambda self: self.value.device)
-    size = property(lambda self: prod(self.value.array.shape[1:]))
+    size = property(lambda self: prod(self.value._array.shape[1:]))
     nbytes = property(lambda self: self.size * self.itemsize)
 
     flags = property(lambda self: self.first().flags)
 
     def first(self) -> np.ndarray:
         """The array of the first sample, for its memory layout."""
-        array = self.value.array
+        array = self.value._array
         array = array if isinstance(array, np.ndarray) else array.first()
         return array[0] if len(array) else np.empty(self.shape, self.dtype)
 
@@ -128,7 +128,7 @@ class Batch(Placeholder):
         if function in (np.zeros_like, np.empty_like) and isinstance(args[0], Batch):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
-            whole = room_like(like.value.array, dtype, np.zeros if function is np.zeros_like else np.empty)
+            whole = room_like(like.value._array, dtype, np.zeros if function is np.zeros_like else np.empty)
             return Batch(created(from_array(whole)), like.level)
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
@@ -137,7 +137,7 @@ class Batch(Placeholder):
     def spread(self, array: np.ndarray) -> Any:
         """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor is batched, too."""
         shape = (self.level.size, *array.shape)
-        value = self.value.array
+        value = self.value._array
         whole = np.empty(shape, array.dtype)
         whole[...] = array
         return Batch(created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)), self.level)
@@ -145,10 +145,10 @@ class Batch(Placeholder):
     @staticmethod
     def written(to: Tensor, source: Tensor) -> None:
         """Write `source` into `to`, at least one of them batched: writes into the values, in the mode around the vmap."""
-        batch: Any = to.array
+        batch: Any = to._array
         level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
         if level is None or (inner is not None and inner.depth > level.depth):
-            raise refused(source.array)  # type: ignore[arg-type]
+            raise refused(source._array)  # type: ignore[arg-type]
         part = Part(source, level)
         token = current.set(level.around(mode()))
         try:
@@ -160,7 +160,7 @@ class Batch(Placeholder):
         """`array[...] = number`."""
         if key is not Ellipsis:
             raise self.touched("an index")
-        self.value.array[...] = number
+        self.value._array[...] = number
 
     def touched(self, what: str) -> Touched:
         if what in DYNAMIC:
@@ -197,7 +197,7 @@ class Batch(Placeholder):
 
 def is_batched(t: Tensor) -> bool:
     """Whether the tensor is batched by a vmap."""
-    return isinstance(t.array, Batch)
+    return isinstance(t._array, Batch)
 
 
 def wrap(value: Tensor, level: Level) -> Tensor:
@@ -207,18 +207,18 @@ def wrap(value: Tensor, level: Level) -> Tensor:
 
 def spread_as(x: Tensor, like: Tensor) -> Tensor:
     """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can be written into it."""
-    batch, own = cast(Any, like.array), cast(Any, x.array)
+    batch, own = cast(Any, like._array), cast(Any, x._array)
     if batch.__class__ is not Batch:
         return x
     level = batch.level
     if own.__class__ is not Batch or own.level.depth < level.depth:
-        blank = created(from_array(np.zeros((level.size, *x.array.shape), x.array.dtype)))
+        blank = created(from_array(np.zeros((level.size, *x._array.shape), x._array.dtype)))
         return x + wrap(below(level, blank, batch.value), level)  # type: ignore[operator]  # + makes a node if x has one
     value = below(own.level, own.value, batch.value if own.level is level else like)
     if value is own.value:
         return x
     made = wrap(value, own.level)
-    made.node = x.node
+    made._node = x._node
     return made
 
 
@@ -233,16 +233,16 @@ def below(level: Level, value: Tensor, like: Tensor) -> Tensor:
 
 def recorded(x: Tensor) -> bool:
     """Whether x has a node, in its own graph or in the graph of an outer level."""
-    return x.node is not None or recorded_below(x)
+    return x._node is not None or recorded_below(x)
 
 
 def recorded_below(x: Tensor) -> bool:
     """Whether the values of a batched tensor have a node, at any outer level."""
-    array: Any = x.array
+    array: Any = x._array
     while array.__class__ is Batch:
-        if array.value.node is not None:
+        if array.value._node is not None:
             return True
-        array = array.value.array
+        array = array.value._array
     return False
 
 
@@ -260,24 +260,24 @@ class Part:
     the vmap; its node in an outer graph is used by the ops on the values.
     """
 
-    __slots__ = ("value", "mapped", "ndim", "node", "level")
+    __slots__ = ("value", "mapped", "ndim", "_node", "level")
 
     def __init__(self, t: Tensor, level: Level):
-        array: Any = t.array
+        array: Any = t._array
         self.level = level
         if array.__class__ is Batch and array.level is level:
             self.value: Tensor = array.value
-            self.mapped, self.ndim, self.node = True, array.value.array.ndim - 1, t.node
+            self.mapped, self.ndim, self._node = True, array.value._array.ndim - 1, t._node
         else:
             self.value, self.mapped, self.ndim = t, False, array.ndim
-            self.node = t.node if t.node is not None and t.node.seq > level.since else None
+            self._node = t._node if t._node is not None and t._node.seq > level.since else None
 
     def lined(self, ndim: int) -> Tensor:
         """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples broadcast from the right."""
         missing = ndim - self.ndim
         if not self.mapped or missing <= 0:
             return self.value
-        shape = self.value.array.shape
+        shape = self.value._array.shape
         return self.value.reshape(shape[:1] + (1,) * missing + shape[1:])  # type: ignore[attr-defined]
 
     def whole(self, ndim: int | None = None) -> Tensor:
@@ -285,7 +285,7 @@ class Part:
         missing = max((ndim or 0) - self.ndim, 0)
         if self.mapped:
             return self.lined(ndim or 0)
-        shape = self.value.array.shape
+        shape = self.value._array.shape
         return self.value.expand((self.level.size, *(1,) * missing, *shape))  # type: ignore[attr-defined]
 
 
@@ -293,7 +293,7 @@ def innermost(args: Iterable) -> Level:
     """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level has returned."""
     found: Any = None
     for t in tensors_of(args):
-        array: Any = t.array
+        array: Any = t._array
         if array.__class__ is Batch:
             level = array.level
             if not level.open:
@@ -348,7 +348,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             out = wrap(made, level)
             if any([e is not None for e in edges]):
                 record(op, args, edges, [out])
-            if is_view and made.viewing is not None:
+            if is_view and made._viewing is not None:
                 register(out, args[0], op.call, args[1:], m.grad)
         if m.watch is not None:
             m.watch.on_op(op, args, out)
@@ -359,7 +359,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
 def with_dims(args: tuple) -> tuple:
     """The arguments of a reduction with `dim` as a tuple of dimensions >= 0."""
     x, dim, *more = args
-    return x, None if dim is None else reduced_dims(dim, x.array.ndim), *more
+    return x, None if dim is None else reduced_dims(dim, x._array.ndim), *more
 
 
 def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
@@ -367,37 +367,37 @@ def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
     edges: list = []
     for p, has_rule in zip(parts, ruled):
         if p.__class__ is not list:
-            edges.append(p.node if has_rule and p is not None else None)
+            edges.append(p._node if has_rule and p is not None else None)
         elif has_rule:
-            edges += [one.node for one in p]
+            edges += [one._node for one in p]
     return tuple(edges)
 
 
 def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
     """Make the node of the outputs, as the op's family does for arrays."""
-    arrays = [t.array for t in outs]
+    arrays = [t._array for t in outs]
     several = bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
     if op.family is reduction:
         saved = reduced(op, args, arrays[0])
     else:
         saved = op.save(args, edges, arrays)
-    node = object.__new__(op.node)
+    node = object.__new__(op.node_class)
     node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), arrays[0].shape
     if not several:
         node.saved = saved
-        outs[0].node = node
+        outs[0]._node = node
         return
     smooth = [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
     node.saved = (*saved, tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]))
     node.shape = None
     for i in smooth:
-        outs[i].node = Output(node, i, tick(), arrays[i].shape)
+        outs[i]._node = Output(node, i, tick(), arrays[i].shape)
 
 
 def reduced(op: Op, args: tuple, out: Any) -> tuple:
     """The values that the node of a reduction saves."""
     x, axes = args[0], args[1]
-    shape = x.array.shape
+    shape = x._array.shape
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
     return facts(op.saves, x, out, shape, axes, kept)
 

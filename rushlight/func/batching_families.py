@@ -126,7 +126,7 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    return [t.expand((level.size, 0)) if t.array.shape == (0,) else t for t in made]    # left out for all samples
+    return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]    # left out for all samples
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -153,7 +153,7 @@ def without_dim(made: Any) -> Any:
     """Results for samples of no dimensions, which were given one of size 1."""
     if isinstance(made, (tuple, list)):
         return [without_dim(t) for t in made]
-    return made.squeeze(1) if made.array.ndim == 2 and made.array.shape[1] == 1 else made
+    return made.squeeze(1) if made._array.ndim == 2 and made._array.shape[1] == 1 else made
 
 
 def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
@@ -179,7 +179,7 @@ def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 def folded(t: Tensor) -> Tensor:
     """(B, N, ...) -> (B N, ...)."""
-    b, n, *rest = t.array.shape
+    b, n, *rest = t._array.shape
     return t.reshape((b * n, *rest))  # type: ignore[attr-defined]
 
 
@@ -187,7 +187,7 @@ def unfolded(made: Any, b: int) -> Any:
     """(B N, ...) -> (B, N, ...)."""
     if isinstance(made, (tuple, list)):
         return [unfolded(t, b) for t in made]
-    n, *rest = made.array.shape
+    n, *rest = made._array.shape
     return made.reshape((b, n // b if b else n, *rest))
 
 

@@ -32,7 +32,7 @@ class Places:
 
     def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
         indices = [one for p in parts for one in as_positions(p, level)]
-        masks = [p.ndim if p.value.array.dtype.kind == "b" else None for p in parts]
+        masks = [p.ndim if p.value._array.dtype.kind == "b" else None for p in parts]
         self.points = points_of(x_ndim, masks, key)
         self.ndim = max((p.ndim for p in indices), default=0)
         found, spread = iter(masks), []
@@ -92,7 +92,7 @@ def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
 
 def as_positions(p: Part, level: Level) -> list[Part]:
     """An index tensor; of a mask that all samples share, those of the places where it is true."""
-    if p.value.array.dtype.kind != "b":
+    if p.value._array.dtype.kind != "b":
         return [p]
     if p.mapped:
         raise RuntimeError(DYNAMIC)
@@ -161,9 +161,9 @@ def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, places, source), (dim,) = parts, settings
     if not places.mapped and x.ndim and source.ndim:
         return call(op, [x.whole(), places.value, source.whole()], (dim + 1,))
-    column, one = (Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole().array.shape), level), level)
+    column, one = (Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level), level)
                    for p in (places, x))
-    source = Part(wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole().array.shape), level),
+    source = Part(wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole()._array.shape), level),
                   level)
     made = write_at(index_ops.write_at.op, level, [one, source, [column]],
                                (*along(dim), op is along_dim.index_add.op))

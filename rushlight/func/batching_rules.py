@@ -37,7 +37,7 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x,), (shape,) = parts, settings
     if -1 in shape and level.size == 0:
         known = prod(n for n in shape if n != -1)
-        shape = tuple(prod(x.value.array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape)
+        shape = tuple(prod(x.value._array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape)
     return call(op, [x.value], ((level.size, *shape),))
 
 
@@ -67,8 +67,8 @@ def squeeze(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """None means all dimensions of size 1, but not the batch."""
     x, = parts
     dims = range(x.ndim) if settings[0] is None else settings[0] if x.ndim else ()
-    gone = tuple(d + 1 for d in dims if x.value.array.shape[d + 1] == 1)
-    return call(op, [x.value], (gone,)) if gone else ops["view_as_shape"](x.value, tuple(x.value.array.shape))
+    gone = tuple(d + 1 for d in dims if x.value._array.shape[d + 1] == 1)
+    return call(op, [x.value], (gone,)) if gone else ops["view_as_shape"](x.value, tuple(x.value._array.shape))
 
 
 @rule(shape.cat)
@@ -76,7 +76,7 @@ def cat(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Vectors without elements go with tensors of any shape, as in torch: they are left out."""
     tensors, = parts
     ndim = max([p.ndim for p in tensors], default=0)
-    kept = [p for p in tensors if p.ndim == ndim or p.value.array.shape[p.mapped:] != (0,)]
+    kept = [p for p in tensors if p.ndim == ndim or p.value._array.shape[p.mapped:] != (0,)]
     return shift(op, level, [kept], settings)
 
 
@@ -132,7 +132,7 @@ def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Each sample lies as it is said, one behind the other."""
     value, (strides,) = parts[0].value, settings
-    _, end = reach(value.array.shape[1:], strides, 0)
+    _, end = reach(value._array.shape[1:], strides, 0)
     return call(op, [value], ((end, *strides),))
 
 
@@ -183,9 +183,9 @@ def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not weight.mapped:
         r = call(op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ())
         return r if bias is None or not bias.mapped else r + bias.lined(x.ndim if x.mapped else max(x.ndim, 1))
-    shape = x.whole().array.shape
+    shape = x.whole()._array.shape
     rows = x.whole().reshape((level.size, prod(shape[1:-1]), shape[-1]))
-    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape((*shape[:-1], weight.value.array.shape[1]))
+    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape((*shape[:-1], weight.value._array.shape[1]))
     return r if bias is None else r + bias.lined(x.ndim)
 
 
@@ -205,7 +205,7 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The source may be one number for all places: then it gets the index's shape."""
     x, index, source = parts
     if source.ndim == 0 and index.ndim:
-        shape = index.whole().array.shape
+        shape = index.whole()._array.shape
         spread = source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
         source = Part(wrap(spread, level), level)
     if x.ndim:
@@ -220,7 +220,7 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     weight, index = parts
     if not weight.mapped:
         return call(op, [weight.value, index.value], settings)
-    b, n, width = weight.value.array.shape
+    b, n, width = weight.value._array.shape
     rows = call(op, [weight.value.reshape((b * n, width)), below(index, n)], (None,))
     padding, = settings
     if padding is None:

@@ -79,7 +79,7 @@ class Level(Inner):
     def tangent(self, x: Tensor | None) -> Tensor | None:
         """The tangent of x, or None. For a batched tensor of a vmap within this level, the batched tangent."""
         if x is not None and self.within(x):
-            batch: Any = x.array
+            batch: Any = x._array
             t = self.tangent(batch.value)
             return None if t is None else wrap(t, batch.level)
         tangents = None if x is None else x.__dict__.get(TANGENTS)
@@ -87,7 +87,7 @@ class Level(Inner):
 
     def within(self, x: Any) -> bool:
         """Whether x is a batched tensor of a vmap within this level: its tangent belongs to the values of all samples."""
-        return isinstance(x.array, Batch) and x.array.level.depth > self.depth
+        return isinstance(x._array, Batch) and x._array.level.depth > self.depth
 
     def give(self, x: Tensor, tangent: Tensor) -> None:
         """Set the tangent of x at this level."""
@@ -98,10 +98,10 @@ class Level(Inner):
     def below(self, x: Any) -> Any:
         """x without the tangents of this level and of inner levels: x as the outer levels see it."""
         if isinstance(x, Tensor):
-            if x.array.__class__ is Batch and self.within(x):
-                batch: Any = x.array
+            if x._array.__class__ is Batch and self.within(x):
+                batch: Any = x._array
                 made = wrap(self.below(batch.value), batch.level)
-                made.node = x.node
+                made._node = x._node
                 return made
             tangents = x.__dict__.get(TANGENTS)
             return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
@@ -141,7 +141,7 @@ class Level(Inner):
     def give_all(self, outs: Sequence, found: Sequence) -> None:
         records = self.linear or mode().grad
         for x, t in zip(outs, found):
-            if t is not None and x.array.dtype.kind in "fcV":
+            if t is not None and x._array.dtype.kind in "fcV":
                 self.give(x, t if records else cut(t))
 
     def on_function_start(self, node: Any, args: tuple) -> None:
@@ -164,7 +164,7 @@ class Level(Inner):
         super().on_write(tensor, value)
         if not self.held or self.blind():
             return
-        root, t = tensor.root, self.tangent(value)
+        root, t = tensor._root, self.tangent(value)
         known = self.tangent(root)
         if t is None and known is None:
             return
@@ -172,7 +172,7 @@ class Level(Inner):
             self.give(root, written(tensor, self.below(root), t, known))
             with within(grad=True):  # the views of a recorded tangent are recorded, too
                 for view in living_views(root):
-                    _, parent, replay, settings, _ = view.viewing  # type: ignore[misc]
+                    _, parent, replay, settings, _ = view._viewing  # type: ignore[misc]
                     self.give(view, replay(self.tangent(parent), *settings))
 
     def on_move(self, to: Tensor, tensor: Tensor) -> None:
@@ -203,8 +203,8 @@ def cut(x: Tensor) -> Tensor:
     if not recorded(x):
         return x
     made = detached(x)
-    if isinstance(x.array, Batch):
-        made.array = Batch(cut(x.array.value), x.array.level)  # type: ignore[assignment]
+    if isinstance(x._array, Batch):
+        made._array = Batch(cut(x._array.value), x._array.level)  # type: ignore[assignment]
     same_tangents(made, x)
     return made
 
@@ -221,9 +221,9 @@ def tangents_of(x: Tensor) -> Tangents:
 
 def without(x: Tensor, tangents: dict) -> Tensor:
     """A tensor with the memory and the node of x, and with these tangents only."""
-    alias = from_array(x.array)
-    alias.node, alias.viewing = x.node, x.viewing
-    alias.writes = writes_of(x) if x.viewing is None else x.writes
+    alias = from_array(x._array)
+    alias._node, alias._viewing = x._node, x._viewing
+    alias._writes = writes_of(x) if x._viewing is None else x._writes
     if tangents:
         alias.__dict__[TANGENTS] = Tangents().of(tangents)
     return alias
@@ -232,11 +232,11 @@ def without(x: Tensor, tangents: dict) -> Tensor:
 def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> Tensor:
     """The tangent of x's memory after a value with tangent `t` has been written into x."""
     t = zeros(x) if t is None else fitted(t, x)
-    if x.viewing is None and known is None:
+    if x._viewing is None and known is None:
         return t
     whole = zeros(root) if known is None else known
     kept = not mode().grad and recorded(whole)  # a write in no_grad into a recorded tangent
-    if x.viewing is None and not kept:
+    if x._viewing is None and not kept:
         return t
     if known is not None:
         whole = copied(known) if kept else known.clone()  # type: ignore[attr-defined]
@@ -251,19 +251,19 @@ def copied(x: Tensor) -> Tensor:
     made = as_it_is(x)
     if TANGENTS in x.__dict__:
         made.__dict__[TANGENTS] = Tangents().of({k: copied(t) for k, t in x.__dict__[TANGENTS].items()})
-    if isinstance(x.array, Batch):
-        made.array = Batch(copied(x.array.value), x.array.level)  # type: ignore[assignment]
+    if isinstance(x._array, Batch):
+        made._array = Batch(copied(x._array.value), x._array.level)  # type: ignore[assignment]
     return made
 
 
 def remember(op: Any, outs: list) -> None:
     """Give the op's node the tangents of its outputs, if the op's rules read outputs."""
     if op.saves_out or any(name in op.saves for name in op.options.get("outputs", "").split()):
-        keep_tangents(next((x.node.source()[0] for x in outs if x.node is not None), None), outs)
+        keep_tangents(next((x._node.source()[0] for x in outs if x._node is not None), None), outs)
 
 
 def remember_function(node: Any, outs: list) -> None:
-    keep_tangents(node if any(isinstance(x, Tensor) and x.node is not None for x in outs) else None, outs)
+    keep_tangents(node if any(isinstance(x, Tensor) and x._node is not None for x in outs) else None, outs)
 
 
 def keep_tangents(node: Any, outs: list) -> None:
@@ -282,7 +282,7 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
     """The tangents that the `jvp` of a user's Function returns, checked."""
     ctx = node.ctx
     if ctx._materialize:
-        tangents = [zeros(a) if t is None and isinstance(a, Tensor) and a.array.dtype.kind in "fcV" else t
+        tangents = [zeros(a) if t is None and isinstance(a, Tensor) and a._array.dtype.kind in "fcV" else t
                     for a, t in zip(args, tangents)]
     ctx._forward = saved
     try:
@@ -414,17 +414,17 @@ def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
 def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
     """The dual number, not registered as a view of x: a write to it does not change the node of x."""
     made = without(x, x.__dict__.get(TANGENTS) or {})
-    if x.node is not None:
+    if x._node is not None:
         made = released(x.view_as(x))  # type: ignore[attr-defined]
-        made.writes = writes_of(x)
-    made.viewing = None
+        made._writes = writes_of(x)
+    made._viewing = None
     if not level.blind():
         level.give(made, fitted(tangent, x))
     return made
 
 
 def check_size(x: Tensor, tangent: Tensor) -> None:
-    if x.array.shape != tangent.array.shape:
+    if x._array.shape != tangent._array.shape:
         raise RuntimeError(explain(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
             f"supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "

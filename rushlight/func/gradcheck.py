@@ -61,14 +61,14 @@ def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:
 def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float) -> None:
     """Compare d(output k)/d(input) for every element of output k and every element of every input."""
     out = outputs_of(func, args)[k]
-    for place in np.ndindex(out.array.shape):
+    for place in np.ndindex(out._array.shape):
         for unit in ((1.0, 1j) if out.is_complex() else (1.0,)):
-            v = np.zeros_like(out.array)
+            v = np.zeros_like(out._array)
             v[place] = unit
             analytic = grad([out], varied, [from_array(v)], retain_graph=True, allow_unused=True)
             for i, (x, g) in enumerate(zip(varied, analytic)):
                 numeric = difference(func, args, x, k, v, eps)
-                found = np.zeros_like(x.array) if g is None else g.array
+                found = np.zeros_like(x._array) if g is None else g._array
                 if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
                     raise GradcheckError(explain(
                         f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{numeric}\n"
@@ -81,13 +81,13 @@ def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: in
     """Compare the tangent of output k along every element of every input."""
     for i, x in enumerate(varied):
         for place, unit in directions(x):
-            along = np.zeros_like(x.array)
+            along = np.zeros_like(x._array)
             along[place] = unit
             with dual_level():
                 duals = [make_dual(x, from_array(along)) if a is x else a for a in args]
                 tangent = unpack_dual(outputs_of(func, duals)[k]).tangent
             numeric = slope(func, args, x, k, place, unit, eps)
-            found = np.zeros_like(numeric) if tangent is None else tangent.array
+            found = np.zeros_like(numeric) if tangent is None else tangent._array
             if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
                 raise GradcheckError(explain(
                     f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i},\n"
@@ -97,24 +97,24 @@ def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: in
 
 def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:
     """(index, unit) for every element of x: the unit is 1, and for complex x also i."""
-    for place in np.ndindex(x.array.shape):
+    for place in np.ndindex(x._array.shape):
         for unit in ((1.0, 1j) if x.is_complex() else (1.0,)):
             yield place, unit
 
 
 def slope(func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float) -> np.ndarray:
     """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in place."""
-    kept, ends = x.array[place].copy(), []
+    kept, ends = x._array[place].copy(), []
     for sign in (1, -1):
-        x.array[place] = kept + sign * eps * unit
-        ends.append(outputs_of(func, args)[k].array.copy())
-    x.array[place] = kept
+        x._array[place] = kept + sign * eps * unit
+        ends.append(outputs_of(func, args)[k]._array.copy())
+    x._array[place] = kept
     return (ends[0] - ends[1]) / (2 * eps)
 
 
 def difference(func: Callable, args: Sequence, x: Tensor, k: int, v: np.ndarray, eps: float) -> np.ndarray:
     """The gradient of Re(sum conj(v) f) by central differences."""
-    numeric = np.zeros(x.array.shape, x.array.dtype)
+    numeric = np.zeros(x._array.shape, x._array.dtype)
     for place, unit in directions(x):
         numeric[place] += np.sum((np.conj(v) * slope(func, args, x, k, place, unit, eps)).real) * unit
     return numeric
@@ -149,7 +149,7 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
 
 def drawn_like(out: Tensor) -> Tensor:
     """Uniform numbers in [-1, 1), drawn as torch's gradgradcheck draws them."""
-    shape, dtype = out.array.shape, out.array.dtype
+    shape, dtype = out._array.shape, out._array.dtype
     if dtype.kind != "c":
         return from_array(default_generator.uniform(shape, dtype, -1, 1))
     pairs = default_generator.uniform((*shape, 2), np.empty(0, dtype).real.dtype, -1, 1)

@@ -116,12 +116,12 @@ def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize:
         found = along_basis(lambda v: derivative((y,), xs, (v,), create_graph, False, "jacobian"), [y], None)
         return tuple([J.reshape((*y.shape, *x.shape)) for J, x in zip(found, xs)])
     rows = []
-    for seed in np.eye(y.numel(), dtype=y.array.dtype):
-        seeds = created(from_array(seed.reshape(y.array.shape))),
+    for seed in np.eye(y.numel(), dtype=y._array.dtype):
+        seeds = created(from_array(seed.reshape(y._array.shape))),
         rows.append(derivative((y,), xs, seeds, create_graph, strict, "jacobian"))
     if not rows:
-        return tuple([created(from_array(np.zeros(y.array.shape + x.array.shape, x.array.dtype))) for x in xs])
-    return tuple([reshape(stack(column, 0), (*y.array.shape, *x.array.shape)) for column, x in zip(zip(*rows), xs)])
+        return tuple([created(from_array(np.zeros(y._array.shape + x._array.shape, x._array.dtype))) for x in xs])
+    return tuple([reshape(stack(column, 0), (*y._array.shape, *x._array.shape)) for column, x in zip(zip(*rows), xs)])
 
 
 def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,

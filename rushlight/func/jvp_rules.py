@@ -70,7 +70,7 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
             left[i] = None
             found = added(found, linearly(op, args, places(op)[i], t))
     if any([t is not None for t in left]):
-        diagonal = op.elementwise and not any(x.array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
+        diagonal = op.elementwise and not any(x._array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
         how = diagonally if diagonal else transposed
         found = added(found, how(op, args, outs, left, record))
     return found
@@ -96,8 +96,8 @@ def by_gather(op: Any, given: list) -> Tensor:
     for i in linear_edges(op)[1]:
         at: Any = places(op)[i]
         x = given[at]
-        count = prod(x.array.shape)
-        numbers[at] = created(from_array(np.arange(start, start + count).reshape(x.array.shape)))
+        count = prod(x._array.shape)
+        numbers[at] = created(from_array(np.arange(start, start + count).reshape(x._array.shape)))
         flat.append(TENSORS["reshape"](x, (count,)))
         start += count
     return TENSORS["cat"](flat, 0)[TENSORS[op.name](*numbers)]  # type: ignore[index]
@@ -135,7 +135,7 @@ def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
     """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
-    smooth = [i for i, x in enumerate(outs) if x.array.dtype.kind in "fcV" and i != op.options.get("fixed")]
+    smooth = [i for i, x in enumerate(outs) if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
         token = transposing.set(True)
@@ -143,9 +143,9 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
             gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
         finally:
             transposing.reset(token)
-        pairs = [(sum_to_tensor(h, t.array.shape) if h.array.shape != t.array.shape else h, t)
+        pairs = [(sum_to_tensor(h, t._array.shape) if h._array.shape != t._array.shape else h, t)
                  for h, t in zip(gradients, tangents) if h is not None and t is not None]
-        pairs = [(h, t) for h, t in pairs if h.node is not None]
+        pairs = [(h, t) for h, t in pairs if h._node is not None]
         found = grad([h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record,
                      allow_unused=True) if pairs else (None,) * len(gs)
     by_place = dict(zip(gs, found))
@@ -155,7 +155,7 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 def start(out: Tensor) -> Tensor:
     """A zero gradient of an output, as a leaf by which the rule is differentiated."""
     g = zeros(out)
-    g.node = Start(None, out.array.shape)
+    g._node = Start(None, out._array.shape)
     return g
 
 
@@ -166,12 +166,12 @@ def several(op: Any) -> bool:
 
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     """A node of the op outside any graph, with the saved values that the rules of `edges` need."""
-    node: Any = object.__new__(with_hooks(op.node))
-    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0].array.shape
+    node: Any = object.__new__(with_hooks(op.node_class))
+    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0]._array.shape
     node.extra.dual = lambda t, i: outs[i]  # rules that read an output get the output itself, with its node
-    arrays = [x.array for x in outs]
+    arrays = [x._array for x in outs]
     if op.family is families.reduction:
-        shape, axes = args[0].array.shape, args[1]
+        shape, axes = args[0]._array.shape, args[1]
         kept = families.kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
         node.saved = families.facts(op.saves, args[0], arrays[0], shape, axes, kept)
     else:
@@ -183,7 +183,7 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
 
 
 def zeros(x: Tensor) -> Tensor:
-    return created(from_array(np.zeros(x.array.shape, x.array.dtype)))
+    return created(from_array(np.zeros(x._array.shape, x._array.dtype)))
 
 
 def lying_as(t: Tensor, x: Tensor) -> Tensor:
@@ -193,5 +193,5 @@ def lying_as(t: Tensor, x: Tensor) -> Tensor:
 
 def fitted(t: Tensor, x: Tensor) -> Tensor:
     """The tangent t in x's dtype, expanded to x's shape."""
-    t = t if t.array.dtype == x.array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
-    return t if t.array.shape == x.array.shape else t.expand(x.array.shape)  # type: ignore[attr-defined]
+    t = t if t._array.dtype == x._array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
+    return t if t._array.shape == x._array.shape else t.expand(x._array.shape)  # type: ignore[attr-defined]

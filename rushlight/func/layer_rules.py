@@ -49,13 +49,13 @@ def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 def channels_together(x: Tensor) -> Tensor:
     """(B, N, C, ...) -> (N, B C, ...)."""
-    b, n, c, *rest = x.array.shape
+    b, n, c, *rest = x._array.shape
     return ops["transpose"](x, 0, 1).reshape((n, b * c, *rest))
 
 
 def channels_apart(x: Tensor, b: int) -> Tensor:
     """(N, B C, ...) -> (B, N, C, ...)."""
-    n, c, *rest = x.array.shape
+    n, c, *rest = x._array.shape
     return ops["transpose"](x.reshape((n, b, c // b, *rest)), 0, 1)  # type: ignore[attr-defined]
 
 
@@ -66,7 +66,7 @@ def convolution(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     r = grouped(op, level, x, weight, settings, (None,))
     if bias is None:
         return r
-    return r + bias.whole().reshape((-1, 1, bias.value.array.shape[-1]) + (1,) * (r.array.ndim - 3))
+    return r + bias.whole().reshape((-1, 1, bias.value._array.shape[-1]) + (1,) * (r._array.ndim - 3))
 
 
 @rule(conv.conv_input_grad)
@@ -146,7 +146,7 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         made = loss(rows(like, target) - 1, classes, weight and weight.value, ignored, "none")
         each = each / made.reshape((level.size, -1)).sum(1)
     if reduction != "none":
-        shape = target.whole().array.shape
+        shape = target.whole()._array.shape
         each = each.reshape((level.size,) + (1,) * (len(shape) - 1)).expand(shape)
     size = (level.size * size[0], *size[1:]) if target.ndim else (level.size, *size)
     made = call(op, [rows(each, target), rows(target.whole(), target), weight and weight.value], (size, ignored, "none"))

@@ -17,7 +17,7 @@ class Boundary(Inner):
         self.records, self.differentiates, self.snapshots = outer.records, outer.differentiates, outer.snapshots
 
     def passes(self, *things: Any) -> bool:
-        return not any([getattr(t.array, "level", None) is self.level for t in tensors_of(things)])
+        return not any([getattr(t._array, "level", None) is self.level for t in tensors_of(things)])
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
         if self.passes(out, *args):

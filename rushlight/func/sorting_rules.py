@@ -22,7 +22,7 @@ def places(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not x.mapped and x.ndim == 1 and not (sorter and sorter.mapped):
         return call(op, [x.value, values.value, sorter and sorter.value], settings)
     rows = values.whole() if x.ndim > 1 else values.whole().reshape((level.size, -1))
-    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(values.whole().array.shape)
+    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(values.whole()._array.shape)
 
 
 @rule(sorting.among)
@@ -32,5 +32,5 @@ def among(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not y.mapped:
         return call(op, [x.value, y.value], settings)
     pairs = x.whole().reshape((level.size, -1, 1)) == y.value.reshape((level.size, 1, -1))
-    found = ops["any"](pairs, (2,), False).reshape(x.whole().array.shape)
+    found = ops["any"](pairs, (2,), False).reshape(x.whole()._array.shape)
     return ops["logical_not"](found) if settings[0] else found

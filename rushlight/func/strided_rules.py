@@ -28,7 +28,7 @@ def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 @rule(as_strided.lie_again)
 def lie_again(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, (size, stride, start, own) = parts[0].whole(), settings
-    step = beyond((x.array.shape[1:], own, 0), (size, stride, start))
+    step = beyond((x._array.shape[1:], own, 0), (size, stride, start))
     return call(op, [x], ((level.size, *size), (step, *stride), start, (step, *own)))
 
 

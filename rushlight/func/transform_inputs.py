@@ -55,10 +55,10 @@ class Variables(within):
             raise ValueError(explain(f"Thing passed to transform API must be Tensor, got {type(x)}",
                                      "make it a tensor: torch.tensor(...)"))
         dtypes.check_differentiable(x.dtype)
-        made = from_array(x.array)
-        made.node, made.writes = Start(x.node, made.array.shape), writes_of(x)
+        made = from_array(x._array)
+        made._node, made._writes = Start(x._node, made._array.shape), writes_of(x)
         same_tangents(made, x)
-        self.starts.append(made.node)
+        self.starts.append(made._node)
         return made
 
     def all_fresh(self, tree: Any) -> Any:
@@ -73,15 +73,15 @@ class Variables(within):
 def at_each_level(t: Tensor) -> Iterator[Tensor]:
     """The tensor; for a batched tensor also its values, level by level, which have nodes in the outer graphs."""
     yield t
-    while isinstance(t.array, Batch):
-        t = t.array.value
+    while isinstance(t._array, Batch):
+        t = t._array.value
         yield t
 
 
 def leads_out(t: Tensor, own: Sequence[Node] = ()) -> bool:
     """Whether a tensor's graph reaches a leaf or an open variable that is not in `own`."""
-    todo = [t.node]
-    seen = {t.node}
+    todo = [t._node]
+    seen = {t._node}
     while todo:
         node = todo.pop()
         if node is None:
@@ -101,14 +101,14 @@ def settled(t: Any) -> Any:
         return t
     if not mode().grad:
         return cut(t)
-    array: Any = t.array
+    array: Any = t._array
     if isinstance(array, Batch) and (value := settled(array.value)) is not array.value:
         array = Batch(value, array.level)
-    keeps = t.node is None or leads_out(t)
-    if keeps and array is t.array:
+    keeps = t._node is None or leads_out(t)
+    if keeps and array is t._array:
         return t
     made = from_array(array)
-    made.node, made.writes = t.node if keeps else None, writes_of(t)
+    made._node, made._writes = t._node if keeps else None, writes_of(t)
     same_tangents(made, t)
     return made
 
@@ -120,7 +120,7 @@ def all_settled(tree: Any) -> Any:
 def pulled(ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], retain: bool,
            create_graph: bool) -> list[Tensor]:
     """v' J for each x; zeros for an x that no y depends on."""
-    pairs = [(y, v) for y, v in zip(ys, vs) if y.node is not None]
+    pairs = [(y, v) for y, v in zip(ys, vs) if y._node is not None]
     if not pairs:
         return [zeros_like(x) for x in xs]
     found = grad([y for y, _ in pairs], xs, [v for _, v in pairs], retain_graph=retain or create_graph,

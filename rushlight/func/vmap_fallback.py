@@ -78,7 +78,7 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
     if not made:
         raise RuntimeError(explain("vmap: this function runs sample by sample, and there is none: its shape is not known"))
     columns = list(zip(*(flat for flat, _ in made)))
-    if any(isinstance(t, Tensor) and t.array.shape != ts[0].array.shape for ts in columns for t in ts):
+    if any(isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts):
         raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results "
                                    "of the samples differ in shape"))
     return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
@@ -112,13 +112,13 @@ def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, t
 
 def differentiable(outs: list) -> dict[int, tuple]:
     """{index: (shape, dtype)} of the floating-point and complex outputs."""
-    return {i: (t.array.shape, t.array.dtype) for i, t in enumerate(outs)
+    return {i: (t._array.shape, t._array.dtype) for i, t in enumerate(outs)
             if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
 
 
 def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
     """Make the node of the outputs, if a batched argument is recorded."""
-    nodes = [Part(a, level).node if isinstance(a, Tensor) else None for a in leaves]
+    nodes = [Part(a, level)._node if isinstance(a, Tensor) else None for a in leaves]
     varied = [i for i, node in enumerate(nodes) if node is not None]
     smooth = differentiable(outs)
     if not (mode().grad and varied and smooth):
@@ -127,7 +127,7 @@ def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
     node.call, node.varied, node.smooth, node.saved = call, varied, smooth, tuple(leaves)
     node.edges, node.seq, node.shape, node.where = tuple(nodes[i] for i in varied), tick(), None, None
     for i in smooth:
-        outs[i].node = Output(node, i, tick(), outs[i].array.shape)
+        outs[i]._node = Output(node, i, tick(), outs[i]._array.shape)
 
 
 Batch.one_by_one = staticmethod(one_by_one)  # type: ignore[method-assign]

@@ -36,7 +36,7 @@ class VmapInfo(NamedTuple):
 
 def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | None:
     """The function to run in place of forward; None if no argument is batched. RuntimeError without a rule."""
-    if not any(isinstance(t, Tensor) and isinstance(t.array, Batch) for t in tree_leaves(args)):
+    if not any(isinstance(t, Tensor) and isinstance(t._array, Batch) for t in tree_leaves(args)):
         return None
     own = cls.vmap is not Function.vmap
     if cls.setup_context is None:

@@ -45,8 +45,8 @@ class Draws:
             made = np.stack([method(*args, **kwargs) for _ in range(size)])
         elif name == "multinomial" and args[0].ndim == 2:  # weights (B, n, c): draw for (B n, c)
             weights = from_array(self.spread(args[0]))
-            rows = method(weights.flatten(0, 1).array, *args[1:], **kwargs)  # type: ignore[attr-defined]
-            made = from_array(rows).reshape(*weights.shape[:2], -1).array  # type: ignore[attr-defined]
+            rows = method(weights.flatten(0, 1)._array, *args[1:], **kwargs)  # type: ignore[attr-defined]
+            made = from_array(rows).reshape(*weights.shape[:2], -1)._array  # type: ignore[attr-defined]
         else:
             places = PLACES.get(name, (0,))
             made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)
@@ -58,9 +58,9 @@ class Draws:
     def spread(self, a: Any) -> Any:
         """A shape or an array of one sample, with the batch dimension."""
         if self.mapped(a):
-            return a.value.array
+            return a.value._array
         if isinstance(a, Batch):
-            return from_array(a).expand((self.level.size, *a.shape)).array  # type: ignore[attr-defined,arg-type]
+            return from_array(a).expand((self.level.size, *a.shape))._array  # type: ignore[attr-defined,arg-type]
         if isinstance(a, np.ndarray):
             return np.broadcast_to(a, (self.level.size, *a.shape)).copy()
         return (self.level.size, *((a,) if isinstance(a, int) else a))
@@ -71,7 +71,7 @@ def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
 
     None if x is not batched at this level, or the level does not draw different numbers per sample.
     """
-    array: Any = x.array
+    array: Any = x._array
     if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
         return None
     token = current.set(level.around(mode()))

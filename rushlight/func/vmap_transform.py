@@ -143,7 +143,7 @@ def checked(call: str, arg: Any, dim: Any) -> int | None:
 
 def batch_size(inputs: Sequence, dims: Sequence) -> int:
     """The number of samples. ValueError if the arguments do not agree."""
-    sizes = [a.array.shape[d] for a, d in zip(inputs, dims) if d is not None]
+    sizes = [a._array.shape[d] for a, d in zip(inputs, dims) if d is not None]
     if not sizes:
         raise ValueError(explain("vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
                                  "call the function itself, or give an in_dim"))

@@ -63,10 +63,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         check_batch(input_, target_)
-        alone = target_.array.ndim == 0
+        alone = target_._array.ndim == 0
         x, target = (reshape(input_, (1, -1)), reshape(target_, (1,))) if alone else (input_, target_)
         noticed(target)
-        places = target.array
+        places = target._array
         if places.size and not 0 <= places.min() <= places.max() < self.n_classes:
             raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                                f"[{places.min()}, {places.max()}] were found. ")
@@ -113,7 +113,7 @@ def check_cutoffs(cutoffs: list, n_classes: int) -> None:
 
 def check_batch(input: Tensor, target: Tensor) -> None:
     """RuntimeError, in torch's words, where input and target do not go together."""
-    x, t = input.array.shape, target.array.shape
+    x, t = input._array.shape, target._array.shape
     if len(t) == 1:
         if x[:1] != t:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")

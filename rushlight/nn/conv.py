@@ -64,7 +64,7 @@ class _ConvNd(Module):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
             padding = (0,) * self.n
-        if isinstance(input, Tensor) and input.array.ndim == self.n + 2 and not isinstance(padding, str):
+        if isinstance(input, Tensor) and input._array.ndim == self.n + 2 and not isinstance(padding, str):
             return convolution(input, weight, bias, stride, padding, dilation, groups)
         conv = getattr(F, f"conv{self.n}d")       # looked up at each call: autocast may wrap it
         return conv(input, weight, bias, stride, padding, dilation, groups)
@@ -179,7 +179,7 @@ class _ConvTransposeNd(_ConvNd):
             raise ValueError(f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
                              f"elements (got {len(size)})")
         least = [(i - 1) * s - 2 * p + d * (k - 1) + 1 for i, s, p, d, k in zip(
-            input.array.shape[-n:], self.stride, each(self.padding, n), self.dilation, self.kernel_size)]
+            input._array.shape[-n:], self.stride, each(self.padding, n), self.dilation, self.kernel_size)]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= m <= b for a, m, b in zip(least, size, most)):
             raise ValueError(f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an "

@@ -415,7 +415,7 @@ class Gate(Function):
 
     @staticmethod
     def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:
-        ctx.seen, ctx.like = seen, [(t.array.shape, t.array.dtype) for t in tensors]
+        ctx.seen, ctx.like = seen, [(t._array.shape, t._array.dtype) for t in tensors]
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed])
         return tensors

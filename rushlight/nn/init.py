@@ -98,7 +98,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 def put(tensor: Tensor, array: np.ndarray) -> Tensor:
     """Write an array's elements into the tensor."""
     with no_grad():
-        return tensor.copy_(from_array(array.astype(tensor.array.dtype)))
+        return tensor.copy_(from_array(array.astype(tensor._array.dtype)))
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return put(tensor, np.eye(*tensor.array.shape))
+    return put(tensor, np.eye(*tensor._array.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -123,7 +123,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)), padding=1)
     tensor([[[0., 1., 2., 3.]]])
     """
-    shape = tensor.array.shape
+    shape = tensor._array.shape
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if shape[0] % groups:
@@ -143,7 +143,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
     ValueError for fewer than 2 dimensions.
     """
-    shape = tensor.array.shape
+    shape = tensor._array.shape
     if len(shape) < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(shape[2:])
@@ -222,7 +222,7 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
 
 def empty(tensor: Tensor) -> bool:
-    if 0 in tensor.array.shape:
+    if 0 in tensor._array.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return True
     return False
@@ -246,14 +246,14 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if tensor.is_meta:
         return tensor
     draw = redrawn if high - low > 0.3 else rejected
-    return put(tensor, draw(tensor.array, mean, std, a, b, generator))
+    return put(tensor, draw(tensor._array, mean, std, a, b, generator))
 
 
 def redrawn(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
     """Normal numbers, all drawn again, and taken where the last was outside, until none is."""
-    x = normal_(from_array(np.empty_like(like)), mean, std, generator).array
+    x = normal_(from_array(np.empty_like(like)), mean, std, generator)._array
     while (outside := (x < a) | (x > b)).any():
-        x = np.where(outside, normal_(from_array(np.empty_like(like)), mean, std, generator).array, x)
+        x = np.where(outside, normal_(from_array(np.empty_like(like)), mean, std, generator)._array, x)
     return x
 
 
@@ -262,11 +262,11 @@ def rejected(like: np.ndarray, mean: float, std: float, a: float, b: float, gene
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     x, pending = np.empty_like(like), np.ones(like.shape, bool)
     while pending.any():
-        candidates = uniform_(from_array(np.empty_like(like)), a, b, generator).array
+        candidates = uniform_(from_array(np.empty_like(like)), a, b, generator)._array
         x = np.where(pending, candidates, x)
         density = ((candidates - mean) / std) ** 2 * -0.5 - peak
         with np.errstate(divide="ignore"):
-            pending &= np.log(uniform_(from_array(np.empty_like(like)), 0.0, 1.0, generator).array) > density
+            pending &= np.log(uniform_(from_array(np.empty_like(like)), 0.0, 1.0, generator)._array) > density
     return x
 
 
@@ -284,12 +284,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or tensor.is_meta:
         return tensor
-    rows = tensor.array.shape[0]
-    x = normal_(from_array(np.empty((rows, tensor.numel() // rows), tensor.array.dtype)), 0, 1, generator).array
+    rows = tensor._array.shape[0]
+    x = normal_(from_array(np.empty((rows, tensor.numel() // rows), tensor._array.dtype)), 0, 1, generator)._array
     q, r = np.linalg.qr(x.T if rows < x.shape[1] else x)
     q = q * np.sign(np.diagonal(r))
     q = q.T if rows < x.shape[1] else q
-    return put(tensor, gain * q.reshape(tensor.array.shape))
+    return put(tensor, gain * q.reshape(tensor._array.shape))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed = None) -> Tensor:
@@ -302,12 +302,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed 
     """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor.array.shape
+    rows, columns = tensor._array.shape
     zeros = math.ceil(sparsity * rows)
     normal_(tensor, 0, std, generator)
-    x = tensor.array.copy()
+    x = tensor._array.copy()
     for column in range(columns):
-        x[randperm(rows).array[:zeros], column] = 0
+        x[randperm(rows)._array[:zeros], column] = 0
     return put(tensor, x)
 
 

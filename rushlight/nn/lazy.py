@@ -111,7 +111,7 @@ class LazyLinear(_LazyLayer, Linear):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Weight (out_features, last dimension of the input) and bias, with initial values."""
-        size = input.array.shape[-1]
+        size = input._array.shape[-1]
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = size
@@ -149,11 +149,11 @@ class _LazyConv(_LazyLayer, _ConvNd):
         self.in_channels = self.in_channels or self._channels(input)
 
     def _channels(self, input: Tensor) -> int:
-        n, ndim = self.n, input.array.ndim
+        n, ndim = self.n, input._array.ndim
         if ndim not in (n + 1, n + 2):
             raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, "
                                f"but got input of size: {input.shape}")
-        return input.array.shape[-n - 1]
+        return input._array.shape[-n - 1]
 
 
 class _LazyConvNd(_LazyConv):
@@ -265,7 +265,7 @@ class _LazyNorm(_LazyLayer, _NormBase):
     def initialize_parameters(self, input: Tensor) -> None:
         """Weight, bias and statistics for the channels of the input."""
         if self.has_uninitialized_params():
-            self.num_features = input.array.shape[1]
+            self.num_features = input._array.shape[1]
             for t in (self.weight, self.bias, self.running_mean, self.running_var):
                 if t is not None:
                     t.materialize((self.num_features,))

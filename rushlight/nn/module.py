@@ -396,7 +396,7 @@ def member(module: Module, path: str, kind: str, what: str) -> Any:
 def zeroed(grad: Tensor) -> Tensor:
     """A gradient outside the graph, full of 0."""
     with no_grad():
-        return (grad if grad.node is None else grad.detach()).zero_()
+        return (grad if grad._node is None else grad.detach()).zero_()
 
 
 def _addindent(s_: str, numSpaces: int) -> str:

@@ -113,8 +113,8 @@ def dimensions(*allowed: int) -> Any:
     words = " or ".join(f"{n}D" for n in allowed)
 
     def check(self: Any, input: Tensor) -> None:
-        if input.array.ndim not in allowed:
-            n, name = input.array.ndim, type(self).__name__
+        if input._array.ndim not in allowed:
+            n, name = input._array.ndim, type(self).__name__
             fits = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}.get(n)
             other = f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             raise ValueError(f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}")
@@ -178,8 +178,8 @@ class SyncBatchNorm(_BatchNorm):
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.array.ndim < 2:
-            raise ValueError(f"expected at least 2D input (got {input.array.ndim}D input)")
+        if input._array.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input._array.ndim}D input)")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
@@ -207,10 +207,10 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        alone = input.array.ndim == self.n + 1
+        alone = input._array.ndim == self.n + 1
         x = input.unsqueeze(0) if alone else input
-        if x.array.shape[1] != self.num_features and self.affine:
-            c = x.array.shape[1]
+        if x._array.shape[1] != self.num_features and self.affine:
+            c = x._array.shape[1]
             raise ValueError(explain(f"expected input's size at dim={0 if alone else 1} to match num_features "
                                      f"({self.num_features}), but got: {c}.", f"make the layer take {c} (num_features={c})"))
         out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,

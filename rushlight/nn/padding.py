@@ -19,8 +19,8 @@ class _PadNd(Module):
         self.padding = each(padding, 2 * self.n, "padding")
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.mode == "circular" and input.array.ndim not in (self.n + 1, self.n + 2):
-            raise ValueError(f"expected {self.n + 1}D or {self.n + 2}D input (got {input.array.ndim}D input)")
+        if self.mode == "circular" and input._array.ndim not in (self.n + 1, self.n + 2):
+            raise ValueError(f"expected {self.n + 1}D or {self.n + 2}D input (got {input._array.ndim}D input)")
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:

@@ -13,7 +13,7 @@ from rushlight.core.arguments import sizes
 from rushlight.core.printing import format_parameter
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
 
-ARRAY: Any = Tensor.__dict__["array"]             # the slot, which Uninitialized hides
+ARRAY: Any = Tensor.__dict__["_array"]             # the slot, which Uninitialized hides
 
 
 class Marked(type(Tensor)):  # type: ignore[misc]
@@ -51,11 +51,11 @@ class Parameter(Tensor, metaclass=Marked):
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_parameter(self.array, self.dtype, self.requires_grad, name)
+        return format_parameter(self._array, self.dtype, self.requires_grad, name)
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) not in memo:
-            memo[id(self)] = rebuild(type(self), copied(self.array), self.requires_grad, None, dict(self.__dict__))
+            memo[id(self)] = rebuild(type(self), copied(self._array), self.requires_grad, None, dict(self.__dict__))
         return memo[id(self)]
 
 
@@ -100,8 +100,8 @@ def on_memory_of(self: Tensor, data: Any) -> None:
     if not isinstance(data, Tensor):
         raise AttributeError(explain(f"'{type(data).__name__}' object has no attribute 'detach'",
                                      "give a tensor: torch.tensor(data)"))
-    self.array, self.node, self._grad, self.viewing = data.array, None, None, None
-    self.writes = writes_of(data)
+    self._array, self._node, self._grad, self._viewing = data._array, None, None, None
+    self._writes = writes_of(data)
 
 
 # -- uninitialized ---------------------------------------------------------------------------------------------------
@@ -120,21 +120,21 @@ class Uninitialized(Tensor):
         if device is not None:
             present(device)
         d = dtypes.or_default(dtype)
-        self.array, self.node, self._grad, self.viewing, self.writes = np.empty(0, d.numpy), None, None, None, None
+        self._array, self._node, self._grad, self._viewing, self._writes = np.empty(0, d.numpy), None, None, None, None
         own = self.__class__
         self.__class__ = self.becomes  # since a node reads the shape
         self.requires_grad = requires_grad
         self.__class__ = own
 
     @property
-    def array(self) -> np.ndarray:
+    def _array(self) -> np.ndarray:
         raise ValueError("Attempted to use an uninitialized parameter in an operation. This error happens when you are "
                          "using a `LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` "
                          "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
                          "parameters before calling torch functions")
 
-    @array.setter
-    def array(self, value: np.ndarray) -> None:
+    @_array.setter
+    def _array(self, value: np.ndarray) -> None:
         ARRAY.__set__(self, value)
 
     @property
@@ -157,7 +157,7 @@ class Uninitialized(Tensor):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        self.array = empty_array(value)
+        self._array = empty_array(value)
 
     def is_complex(self) -> bool:
         """Whether the elements will be complex numbers."""
@@ -165,7 +165,7 @@ class Uninitialized(Tensor):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """An uninitialized tensor of another dtype: `module.to` calls this."""
-        return waiting(self.__class__, self.data.to(*args, **kwargs).array.dtype)
+        return waiting(self.__class__, self.data.to(*args, **kwargs)._array.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """`to` by its old name; without a dtype, the name of the type."""
@@ -191,8 +191,8 @@ class Uninitialized(Tensor):
         shape = sizes(shape)
         self.data = from_array(np.empty(shape, d.numpy))
         self.__class__ = self.becomes
-        if self.node is not None:
-            self.node.shape = shape
+        if self._node is not None:
+            self._node.shape = shape
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"<{self.__class__.__name__}>"

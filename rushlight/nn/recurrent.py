@@ -173,7 +173,7 @@ class RNNBase(Module):
 
     def _check_states(self, states: tuple, wanted: list[tuple[int, int, int]]) -> None:
         for i, (state, shape) in enumerate(zip(states, wanted)):
-            if state.array.shape != shape:
+            if state._array.shape != shape:
                 place = "" if len(wanted) == 1 else f"[{i}]"
                 raise RuntimeError(explain(f"Expected hidden{place} size {shape}, got {list(state.shape)}",
                                            "states are (layers and directions, batch, features), also where batch_first"))

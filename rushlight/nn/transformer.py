@@ -285,14 +285,14 @@ def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
 
 def length(x: Tensor, batch_first: bool) -> int:
     """The number of steps."""
-    return x.array.shape[1 if batch_first and x.array.ndim == 3 else 0]
+    return x._array.shape[1 if batch_first and x._array.ndim == 3 else 0]
 
 
 def looks_causal(mask: Mask, said: bool | None, n: int) -> bool:
     """The caller's `is_causal`, or whether the mask is the causal one."""
     if said is not None or mask is None:
         return said is True
-    if mask.array.shape != (n, n):
+    if mask._array.shape != (n, n):
         return False
     return bool((mask == causal_mask(n, mask.dtype)).all())
 

@@ -71,20 +71,20 @@ class Elementwise(PerParameter):
 
     def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
         """(index of the rows of p and its state that a sparse gradient changes, gradient of these rows)."""
-        return tuple(g._indices().array), g._values().array
+        return tuple(g._indices()._array), g._values()._array
 
     def update_rows(self, p: Tensor, g: Any, group: Group) -> None:
         """Run the rule on the rows of a parameter and its state that a sparse gradient stores."""
         rule, pieces, counters, values = self.rule_and_values(group)
         at, rows = self.sparse_rows(g, group)
         whole = self.state_of(p, group)
-        state = {name: value if name in counters else from_array(value.array[at]) for name, value in whole.items()}
-        own = loops.Arrays(p.array[at], state, pieces, counters)
+        state = {name: value if name in counters else from_array(value._array[at]) for name, value in whole.items()}
+        own = loops.Arrays(p._array[at], state, pieces, counters)
         one, numbers, _, after, _ = prepared(rule, own.kind, own.next_counts() if counters else (), values)
         run_calls(one, own, rows, numbers)
-        p.array[at] = own.given[0]
+        p._array[at] = own.given[0]
         for name in whole.keys() - counters:
-            whole[name].array[at] = state[name].array
+            whole[name]._array[at] = state[name]._array
         for counter, value in zip(own.counters[1:], after):
             counter[()] = value
         stamp(writes_of(p), None)
@@ -123,10 +123,10 @@ class Elementwise(PerParameter):
         """
         known, jobs = known_arrays(self), []
         for p in params:
-            state, g = self.state_of(p, group), p._grad.array
+            state, g = self.state_of(p, group), p._grad._array
             own = known.get(p)
-            if own is None or p.array is not own.given[0] or not own.fits(state):
-                own = known[p] = loops.Arrays(p.array, state, pieces, counters)
+            if own is None or p._array is not own.given[0] or not own.fits(state):
+                own = known[p] = loops.Arrays(p._array, state, pieces, counters)
             if g.shape != own.shape:
                 raise RuntimeError(explain(f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: "
                                            "a gradient has another shape than its parameter", "set p.grad to None, or "
@@ -146,7 +146,7 @@ class Elementwise(PerParameter):
         """The loop of the first step of a parameter of the first group, for compiling it in advance."""
         group = self.param_groups[0]
         rule, pieces, counters, values = self.rule_and_values(group)
-        own = loops.Arrays(p.array, self.state_of(p, group), pieces, counters)
+        own = loops.Arrays(p._array, self.state_of(p, group), pieces, counters)
         return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
 
     def counters(self, settings: tuple[str, ...]) -> list[str]:
@@ -218,7 +218,7 @@ NUMBERS = frozenset((int, float, bool))
 def plain(value: Any) -> Any:
     """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not recorded."""
     if isinstance(value, Tensor):
-        return float(value.array.reshape(()))
+        return float(value._array.reshape(()))
     return tuple(map(plain, value)) if isinstance(value, (tuple, list)) else value
 
 

@@ -110,7 +110,7 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
-    y, s = g - state["prev_flat_grad"].array, state["d"].array * state["t"]     # changes of gradient and parameters
+    y, s = g - state["prev_flat_grad"]._array, state["d"]._array * state["t"]     # changes of gradient and parameters
     ys = y @ s
     ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
     if ys > 1e-10:                                # the curvature is positive
@@ -124,13 +124,13 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
     al = state.setdefault("al", [None] * most)
     q = -g
     for i in reversed(range(len(ro))):
-        a = (steps[i].array @ q) * ro[i].array
+        a = (steps[i]._array @ q) * ro[i]._array
         al[i] = from_array(np.asarray(a))
-        q -= a * ys_s[i].array
+        q -= a * ys_s[i]._array
     q *= plain(state["H_diag"])
     for i in range(len(ro)):
-        b = (ys_s[i].array @ q) * ro[i].array
-        q += (al[i].array - b) * steps[i].array
+        b = (ys_s[i]._array @ q) * ro[i]._array
+        q += (al[i]._array - b) * steps[i]._array
     return q
 
 
@@ -139,7 +139,7 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
 def flat_gradient(params: list[Tensor]) -> ndarray:
     """All gradients in one vector; 0 for a parameter without one. A complex number counts as two."""
     return np.concatenate([
-        flat(np.zeros_like(p.array) if p._grad is None else p._grad.to_dense().array)
+        flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array)
         for p in params])
 
 
@@ -151,7 +151,7 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
     """p <- p + t d."""
     start = 0
     for p in params:
-        part = real_parts(p.array) if p.array.dtype.kind == "c" else p.array
+        part = real_parts(p._array) if p._array.dtype.kind == "c" else p._array
         part += t * d[start:start + part.size].reshape(part.shape)
         start += part.size
         wrote(p)
@@ -159,13 +159,13 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
 
 def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objective:
     """t -> the loss at p + t d, its gradient and its slope; the parameters stay as they are."""
-    start = [p.array.copy() for p in params]
+    start = [p._array.copy() for p in params]
 
     def at(t: float) -> Point:
         move(params, t, d)
         loss, g = float(evaluate()), flat_gradient(params)
         for p, old in zip(params, start):
-            p.array[...] = old
+            p._array[...] = old
             wrote(p)
         return Point(t, loss, g, float(g @ d))
     return at

@@ -70,7 +70,7 @@ def loop_of(one: Program, dtype: np.dtype) -> Loop:
     return Loop(lambda: text(one, dtype), len(one.tape), example)
 
 
-array_of = attrgetter("array")
+array_of = attrgetter("_array")
 
 
 class Arrays:
@@ -84,9 +84,9 @@ class Arrays:
     __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")
 
     def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
-        self.state_arrays = [getattr(value, "array", None) for value in state.values()]
-        self.counters = [state[name].array for name in counters]
-        given = self.given = [array, *[getattr(state.get(name), "array", None) for name in pieces]]
+        self.state_arrays = [getattr(value, "_array", None) for value in state.values()]
+        self.counters = [state[name]._array for name in counters]
+        given = self.given = [array, *[getattr(state.get(name), "_array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape
         self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # a gradient is always there
         present = self.present = [a for a in given if a is not None]

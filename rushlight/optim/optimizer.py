@@ -201,7 +201,7 @@ class Optimizer(Suggesting):
                 if set_to_none:
                     p._grad = None
                 elif p._grad is not None:
-                    if p._grad.node is not None:
+                    if p._grad._node is not None:
                         p._grad.detach_()
                     p._grad.zero_()
 

@@ -54,7 +54,7 @@ class SGD(Elementwise):
         check_fused(fused, foreach, differentiable)
 
     def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        return (..., g.to_dense().array) if group["momentum"] else super().sparse_rows(g, group)    # momentum moves all rows
+        return (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)    # momentum moves all rows
 
     def new_state(self, p: Tensor, group: Group) -> State:
         """A buffer from which the first step gets the gradient itself, whatever the dampening."""

@@ -127,7 +127,7 @@ class Generator(Stream):
     @locked
     def set_state(self, state: Any) -> Generator:
         """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError for an invalid state."""
-        array = state.array if isinstance(state, Tensor) else np.asarray(state)
+        array = state._array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
         if array.size != STATE_BYTES:
@@ -144,7 +144,7 @@ class Generator(Stream):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.get_state().array, "stream": self.stream}
+        return {"state": self.get_state()._array, "stream": self.stream}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.set_state(saved["state"])

@@ -26,14 +26,14 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
     {'x': tensor([0, 1, 2])}
     """
     for name, tensor in tensors.items():
-        if tensor.array.dtype.kind == "V":
+        if tensor._array.dtype.kind == "V":
             raise TypeError(explain(f"save_npz: NumPy has no {tensor.dtype}", "save tensor.float(), or use a .pt or "
                                     ".safetensors file", tensor=name))
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with replacing(filename) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, tensor in tensors.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as record:
-                np.lib.format.write_array(record, tensor.array, allow_pickle=False)
+                np.lib.format.write_array(record, tensor._array, allow_pickle=False)
 
 
 def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:

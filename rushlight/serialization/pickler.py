@@ -115,10 +115,10 @@ class Pickler(PurePickler):
             meta: tuple = (tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad)
             return _REBUILD["_rebuild_meta_tensor_no_storage"], meta
         if kind == PARAMETER_IN_TORCH:
-            args: tuple = (from_array(tensor.array), tensor.requires_grad, OrderedDict())
+            args: tuple = (from_array(tensor._array), tensor.requires_grad, OrderedDict())
             return (_REBUILD["_rebuild_parameter_with_state"], (*args, state)) if state else (
                 _REBUILD["_rebuild_parameter"], args)
-        make, parts = self.reduce_array(tensor.array, tensor.requires_grad)
+        make, parts = self.reduce_array(tensor._array, tensor.requires_grad)
         if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):  # nn.Buffer, which loads as a tensor
             return make, parts
         return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)

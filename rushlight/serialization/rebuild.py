@@ -65,7 +65,7 @@ def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequen
 def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: Any = None,
                       state: Mapping[str, Any] | None = None) -> Tensor:
     """An nn.Parameter on the memory of `data`, with the attributes of `state`."""
-    return rebuild(parameter_class(), data.array, bool(requires_grad), None, dict(state or {}))
+    return rebuild(parameter_class(), data._array, bool(requires_grad), None, dict(state or {}))
 
 
 def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
@@ -86,7 +86,7 @@ def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tupl
     if type is Tensor or not issubclass(type, Tensor):
         made.__dict__.update(attributes)
         return made
-    return rebuild(type, made.array, made.requires_grad, None, dict(attributes))
+    return rebuild(type, made._array, made.requires_grad, None, dict(attributes))
 
 
 def make_device(*args: Any) -> device:

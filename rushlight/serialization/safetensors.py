@@ -101,17 +101,17 @@ def checked(tensors: Any) -> dict[str, Any]:
         if not isinstance(tensor, Tensor) or not isinstance(name, str):
             raise ValueError(explain(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
                                      "safetensors files hold a flat dict of tensors; a .pt file holds anything"))
-        if not tensor.array.flags.c_contiguous:
+        if not tensor._array.flags.c_contiguous:
             raise ValueError(explain(f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
                                      "save tensor.contiguous()"))
-        if tensor.array.size:
-            memories.setdefault(owner(tensor.array), []).append(name)
+        if tensor._array.size:
+            memories.setdefault(owner(tensor._array), []).append(name)
     shared = [set(names) for names in memories.values() if len(names) > 1]
     if shared:
         raise RuntimeError(explain("Some tensors share memory, this will lead to duplicate memory on disk and potential "
                                    f"differences when loading them again: {shared}.",
                                    "save one of them only, or a .clone() of the others, or use a .pt file"))
-    return {name: tensor.array for name, tensor in tensors.items()}
+    return {name: tensor._array for name, tensor in tensors.items()}
 
 
 def owner(array: Any) -> int:

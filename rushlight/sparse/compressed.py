@@ -25,7 +25,7 @@ NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
 
 
 class NotForCompressed(NoArray):
-    """Raised when an op reads `.array` of a compressed matrix; `instead` runs the sparse version of the op."""
+    """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
@@ -51,7 +51,7 @@ class CompressedTensor(Tensor):
     _by: int  # the compressed dimension: 0 for CSR, 1 for CSC
 
     @property
-    def array(self) -> Any:  # type: ignore[override]
+    def _array(self) -> Any:  # type: ignore[override]
         raise NotForCompressed(explain("Could not run this operation with arguments from the 'SparseCsrCPU' backend: it is "
                                        "not there for sparse matrices.", "x.to_dense() makes it dense"))
 
@@ -66,11 +66,11 @@ class CompressedTensor(Tensor):
 
     def _starts(self, by: int) -> Tensor:
         self._check(by, 0)
-        return from_array(np.searchsorted(self._coo._at.array[by], np.arange(self._coo._size[by] + 1)))
+        return from_array(np.searchsorted(self._coo._at._array[by], np.arange(self._coo._size[by] + 1)))
 
     def _places(self, by: int) -> Tensor:
         self._check(by, 1)
-        return from_array(self._coo._at.array[1 - by])
+        return from_array(self._coo._at._array[1 - by])
 
     def _check(self, by: int, which: int) -> None:
         if by != self._by:
@@ -114,7 +114,7 @@ class CompressedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         starts, places = NAMES[self._by]
-        parts = {name: getattr(self, name)().array for name in (starts, places)} | {"values": self._coo._of.array}
+        parts = {name: getattr(self, name)()._array for name in (starts, places)} | {"values": self._coo._of._array}
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_sparse(parts, tuple(self.shape), self._coo._nnz(), self.requires_grad, name, repr(self.layout))
 
@@ -147,7 +147,7 @@ class CompressedTensor(Tensor):
 def held(coo: SparseTensor, by: int) -> CompressedTensor:
     """The compressed matrix of a COO matrix that is already sorted."""
     t = new(CompressedTensor)
-    t.node, t._grad, t.viewing, t.writes = None, None, None, None
+    t._node, t._grad, t._viewing, t._writes = None, None, None, None
     t._coo, t._by = coo, by
     return t
 
@@ -160,7 +160,7 @@ def compressed(x: Tensor, by: int) -> CompressedTensor:
                                           "sparse_coo has more dimensions", shape=tuple(x.shape)))
     coo = coo.coalesce()
     if by == 1:
-        order = from_array(np.argsort(coo._at.array[1], kind="stable"))
+        order = from_array(np.argsort(coo._at._array[1], kind="stable"))
         coo = made(coo._at[:, order], coo._of[order], coo._size)  # type: ignore[index]
     return held(coo, by)
 
@@ -226,7 +226,7 @@ def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype:
     """The compressed matrix of these parts. RuntimeError for parts that do not fit each other."""
     if device is not None:
         present(device)
-    first, other, of = as_tensor(starts).array, as_tensor(places).array, as_tensor(values, dtype=dtype)
+    first, other, of = as_tensor(starts)._array, as_tensor(places)._array, as_tensor(values, dtype=dtype)
     if size is None:
         found = len(first) - 1, int(other.max(initial=-1)) + 1
         size = found if by == 0 else found[::-1]
@@ -317,7 +317,7 @@ def sampled_addmm(input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: 
     if mat1.shape[0] != coo._size[0] or mat2.shape[1] != coo._size[1] or mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(explain("sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
                                    shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape))))
-    row, col = map(from_array, coo._at.array)
+    row, col = map(from_array, coo._at._array)
     product = sampled_product(mat1, mat2.t(), row, col)  # type: ignore[attr-defined]
     return held(coo.holding(coo._of * beta + product * alpha), input._by)
 

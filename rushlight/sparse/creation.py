@@ -33,7 +33,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         return empty(indices if size is None else size, dtype, requires_grad)
     at, of = as_tensor(indices), as_tensor(values, dtype=dtype)
     check_parts(at, of, size)
-    places = at.array.astype(np.int64, copy=False)
+    places = at._array.astype(np.int64, copy=False)
     if size is None:
         size = (*(int(n) + 1 for n in places.max(1, initial=-1)), *of.shape[1:])
     check_places(places, tuple(size))
@@ -98,7 +98,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
     if self.is_sparse:
         return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
-    a = self.array
+    a = self._array
     if not a.ndim and not n:                      # a 0-d tensor: stored or not, without indices
         stored = int(a != 0)
         return made(from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True)  # type: ignore
@@ -118,7 +118,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     tensor([[1., 4.],
             [0., 2.]])
     """
-    rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1).array  # type: ignore[attr-defined]
+    rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)._array  # type: ignore[attr-defined]
     if len(above) != len(rows) or len(set(above.tolist())) < len(above):
         raise RuntimeError(explain("spdiags: offsets must be different numbers, one for each diagonal",
                                    offsets=above.tolist(), diagonals=tuple(diagonals.shape)))
@@ -136,7 +136,7 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
     if self.shape != mask.shape:
         raise RuntimeError(explain(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but "
                                    f"mask has size {list(mask.shape)}"))
-    return mask.holding(self[tuple(from_array(row) for row in mask._at.array)])  # type: ignore[index]
+    return mask.holding(self[tuple(from_array(row) for row in mask._at._array)])  # type: ignore[index]
 
 
 @method

@@ -111,10 +111,10 @@ def mul(input: Any, other: Any) -> SparseTensor:
     if a.shape != b.shape:
         raise RuntimeError(explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}"))
     size = tuple(a.shape[:a.sparse_dim()])
-    flat = [np.ravel_multi_index(tuple(t._at.array), size) for t in (a, b)]
+    flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
     values = a._of[from_array(of_a)] * b._of[from_array(of_b)]  # type: ignore[index]
-    return made(from_array(a._at.array[:, of_a]), values, a.shape, True)
+    return made(from_array(a._at._array[:, of_a]), values, a.shape, True)
 
 
 @offers(elementwise.div)
@@ -149,7 +149,7 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
     except RuntimeError:
         raise RuntimeError(explain(f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse one's "
                                    f"{list(by.shape)}")) from None
-    return whole[tuple(from_array(row) for row in by._at.array)]
+    return whole[tuple(from_array(row) for row in by._at._array)]
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if not kept:
         return values.sum(0)
     size = (*(input.shape[d] for d in kept), *values.shape[1:])
-    return made(from_array(input._at.array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
+    return made(from_array(input._at._array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
 
 
 @offers(reduce.sum)
@@ -215,7 +215,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
         along = d - n + 1
         return x.holding(values.log_softmax(along) if logarithm else values.softmax(along))
     others = [i for i in range(n) if i != d]
-    places = x._at.array[others]
+    places = x._at._array[others]
     _, row = unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
     if row is None:                               # each group has one element
         row = np.arange(x._nnz())
@@ -248,7 +248,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
                                    "sparse dimensions must stay before dense ones"))
     values = input._of.permute(0, *(d - n + 1 for d in order[n:]))  # type: ignore[attr-defined]
     size = [input.shape[d] for d in order]
-    return made(from_array(input._at.array[order[:n]]), values, size, order[:n] == list(range(n)) and input._sorted)
+    return made(from_array(input._at._array[order[:n]]), values, size, order[:n] == list(range(n)) and input._sorted)
 
 
 def t(input: SparseTensor) -> SparseTensor:
@@ -271,12 +271,12 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
                                  f"{d}"))
     if d >= input.sparse_dim():
         return input.holding(input._of.select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
-    here = from_array(np.flatnonzero(input._at.array[d] == index % input.shape[d]))
+    here = from_array(np.flatnonzero(input._at._array[d] == index % input.shape[d]))
     values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]  # type: ignore[index]
     if not rest:
         return values.sum(0)
     size = [n for i, n in enumerate(input.shape) if i != d]
-    return made(from_array(input._at.array[rest][:, here.array]), values, size, input._sorted)
+    return made(from_array(input._at._array[rest][:, here._array]), values, size, input._sorted)
 
 
 @offers(along_dim.index_select)
@@ -285,11 +285,11 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     d = wrap(dim, input.ndim)
     if d >= input.sparse_dim():
         return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
-    wanted, own = index.array, input._at.array[d]
+    wanted, own = index._array, input._at._array[d]
     if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
         raise IndexError(explain(f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"))
     places, found = np.nonzero(own[:, None] == wanted % input.shape[d])
-    at = input._at.array[:, places].copy()
+    at = input._at._array[:, places].copy()
     at[d] = found
     size = [len(wanted) if i == d else n for i, n in enumerate(input.shape)]
     chosen = made(from_array(at), input._of[from_array(places)], size)  # type: ignore[index]
@@ -301,7 +301,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     d = dim % (input.ndim + 1)
     if d > input.sparse_dim():
         return input.holding(input._of.unsqueeze(d - input.sparse_dim() + 1))  # type: ignore[attr-defined]
-    at = np.insert(input._at.array, d, 0, axis=0)
+    at = np.insert(input._at._array, d, 0, axis=0)
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
 
@@ -313,7 +313,7 @@ def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor
     check_alike(tensors, d)
     offset, places = 0, []
     for one in tensors:
-        at = one._at.array.copy()
+        at = one._at._array.copy()
         at[d] += offset
         offset += 0 if stacked else one.shape[d]
         places.append(at)
@@ -356,7 +356,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
                                    f"{input.shape[d]}).", start=start, length=length))
     if d >= input.sparse_dim():
         return input.holding(input._of.narrow(d - input.sparse_dim() + 1, start, length))  # type: ignore[attr-defined]
-    at = input._at.array
+    at = input._at._array
     inside = np.flatnonzero((at[d] >= start) & (at[d] < start + length))
     at = at[:, inside]
     at[d] -= start

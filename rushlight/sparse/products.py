@@ -48,7 +48,7 @@ def product(x: Tensor, y: Tensor) -> Tensor:
                                    f"{'x'.join(map(str, y.shape))})", "the first's columns are the second's rows"))
     if y.ndim == 1:
         return product(x, y.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
-    return sparse_product(x._of, y, *places(x._at.array), n)  # type: ignore[operator, attr-defined]
+    return sparse_product(x._of, y, *places(x._at._array), n)  # type: ignore[operator, attr-defined]
 
 
 def places(at: np.ndarray) -> list[Tensor]:
@@ -69,13 +69,13 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     if m != rows:
         raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})"))
     y = y.coalesce()
-    row, middle = x._at.array
-    first = np.searchsorted(y._at.array[0], np.arange(m + 1))  # where the rows of y begin
+    row, middle = x._at._array
+    first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
     met = np.diff(first)[middle]                               # for each element of x, those of y
     of_x = np.repeat(np.arange(len(middle)), met)
     of_y = np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
     values = x._of[from_array(of_x)] * y._of[from_array(of_y)]  # type: ignore[index]
-    at = np.stack((row[of_x], y._at.array[1][of_y]))
+    at = np.stack((row[of_x], y._at._array[1][of_y]))
     return made(from_array(at), values, (n, k)).coalesce()
 
 
@@ -87,7 +87,7 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     (b, n, m), (stacks, rows, k) = x.shape, y.shape
     if (b, m) != (stacks, rows):
         raise RuntimeError(explain(f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied"))
-    which, row, col = x._at.array  # type: ignore[attr-defined]
+    which, row, col = x._at._array  # type: ignore[attr-defined]
     at = places(np.stack((which * n + row, which * m + col)))
     flat = sparse_product(x._of, y.reshape(b * m, k), *at, b * n)  # type: ignore
     return flat.reshape(b, n, k)

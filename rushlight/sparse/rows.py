@@ -43,7 +43,7 @@ class Rows:
 
     def tensor(self, like: Tensor) -> SparseTensor:
         """The sparse tensor, in the dtype of `like`."""
-        return made(from_array(self.at[None]), from_array(self.values.astype(like.array.dtype, copy=False)), self.shape)
+        return made(from_array(self.at[None]), from_array(self.values.astype(like._array.dtype, copy=False)), self.shape)
 
 
 def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
@@ -64,7 +64,7 @@ class AccumulateRows(AccumulateGrad):
 
     def arrays(self, g: Any) -> tuple:
         leaf = self.tensor()
-        if leaf is None or leaf.node is None:
+        if leaf is None or leaf._node is None:
             return ()
         if isinstance(g, Rows):
             with no_grad():
@@ -94,8 +94,8 @@ def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
     """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when compiled, and in vmap."""
     if mode().batch is not None:
         return along_dim.embedding(weight, index, padding_idx)
-    if type(weight.node) is AccumulateGrad:
-        weight.node.__class__ = AccumulateRows
+    if type(weight._node) is AccumulateGrad:
+        weight._node.__class__ = AccumulateRows
     return lookup(weight, index, padding_idx)
 
 

@@ -30,7 +30,7 @@ def offers(*dense: Callable) -> Callable[[F], F]:
 
 
 class NotForSparse(NoArray):
-    """Raised when an op reads `.array` of a sparse tensor; `instead` runs the sparse version of the op."""
+    """Raised when an op reads `._array` of a sparse tensor; `instead` runs the sparse version of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
@@ -58,7 +58,7 @@ class SparseTensor(Tensor):
     _sorted: bool
 
     @property
-    def array(self) -> Any:  # type: ignore[override]
+    def _array(self) -> Any:  # type: ignore[override]
         raise NotForSparse(explain("Could not run this operation with arguments from the 'SparseCPU' backend: it is not "
                                    "there for sparse tensors.", "x.to_dense() makes it dense, x.values() are those it has"))
 
@@ -132,7 +132,7 @@ class SparseTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_sparse({"indices": self._at.array, "values": self._of.array}, tuple(self._size), self._nnz(),
+        return format_sparse({"indices": self._at._array, "values": self._of._array}, tuple(self._size), self._nnz(),
                              self.requires_grad, name)
 
     def __bool__(self) -> bool:
@@ -170,7 +170,7 @@ class SparseTensor(Tensor):
         g = self._of.grad
         if g is None or self._sorted:
             return None if g is None else self.holding(g)
-        at, where = unique_places(self._at.array, tuple(self._size[:self.sparse_dim()]))
+        at, where = unique_places(self._at._array, tuple(self._size[:self.sparse_dim()]))
         if where is None:
             return self.holding(g)
         first = np.unique(where, return_index=True)[1]
@@ -196,7 +196,7 @@ class SparseTensor(Tensor):
         """The tensor with unique, sorted indices and summed values; the tensor itself if it is coalesced."""
         if self._sorted:
             return self
-        at, where = unique_places(self._at.array, tuple(self._size[:self.sparse_dim()]))
+        at, where = unique_places(self._at._array, tuple(self._size[:self.sparse_dim()]))
         if where is None:
             return made(self._at, self._of, self._size, True)
         total = new_zeros((at.shape[1], *self._of.shape[1:]), self._of)
@@ -208,7 +208,7 @@ class SparseTensor(Tensor):
         zeros = new_zeros(tuple(self._size), values)
         if self.sparse_dim() == 0:
             return zeros + values.sum(0)
-        places = tuple(from_array(row) for row in self._at.array)
+        places = tuple(from_array(row) for row in self._at._array)
         return zeros.index_put(places, values, accumulate=not self._sorted)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
@@ -312,7 +312,7 @@ for _name in ("float", "double", "half", "bfloat16", "long", "int", "short", "ch
 def made(at: Tensor, values: Tensor, size: Any, is_coalesced: bool = False) -> SparseTensor:
     """A sparse tensor of these parts, without checks."""
     t = new(SparseTensor)
-    t.node, t._grad, t.viewing, t.writes = None, None, None, None
+    t._node, t._grad, t._viewing, t._writes = None, None, None, None
     t._at, t._of, t._size, t._sorted = at, values, Size(size), is_coalesced
     return t
 
@@ -323,7 +323,7 @@ def rebuilt(at: Tensor, values: Tensor, size: tuple, is_coalesced: bool) -> Spar
 
 
 def new_zeros(shape: tuple, like: Tensor) -> Any:
-    return from_array(np.zeros(shape, like.array.dtype))
+    return from_array(np.zeros(shape, like._array.dtype))
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:

@@ -172,13 +172,13 @@ def compare_tensors(a: Tensor, b: Tensor, path: Path, settings: Settings) -> Non
     rtol, atol = settings.tolerances(a.dtype, b.dtype)
     kind = dtypes.promote_types(a.dtype, b.dtype)
     kind = dtypes.int64 if kind.category < dtypes.FLOATING else kind
-    x, y = (from_array(t.array.astype(kind.numpy)) for t in (a, b))
-    near = isclose(x, y, rtol, atol, settings.equal_nan).array
+    x, y = (from_array(t._array.astype(kind.numpy)) for t in (a, b))
+    near = isclose(x, y, rtol, atol, settings.equal_nan)._array
     if near.all():
         return
     if not near.ndim:
-        numbers_close(x.array.item(), y.array.item(), rtol, atol, path, settings)
-    raise settings.error(report(x.array, y.array, near, rtol, atol), path)
+        numbers_close(x._array.item(), y._array.item(), rtol, atol, path, settings)
+    raise settings.error(report(x._array, y._array, near, rtol, atol), path)
 
 
 def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: float) -> str:

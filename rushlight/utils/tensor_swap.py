@@ -8,7 +8,7 @@ from rushlight.core.node import Node
 from rushlight.base.errors import explain
 from rushlight.core.tensor import AccumulateGrad, Tensor
 
-SLOTS = ("array", "node", "_grad", "viewing", "writes")
+SLOTS = ("_array", "_node", "_grad", "_viewing", "_writes")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -22,7 +22,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     (tensor([3]), tensor([1., 1.]))
     """
     for t in (t1, t2):
-        if any(view() is not None for view in getattr(t, "views", ())):
+        if any(view() is not None for view in getattr(t, "_views", ())):
             raise RuntimeError(explain("swap_tensors: a tensor that has views cannot be swapped", "drop the views first",
                                        shape=tuple(t.shape)))
     first, second = content(t1), content(t2)
@@ -42,6 +42,6 @@ def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]
         setattr(t, name, value)
     vars(t).clear()
     vars(t).update(attributes)
-    node: Node | None = t.node
+    node: Node | None = t._node
     if isinstance(node, AccumulateGrad):          # the leaf's gradient now goes to this tensor
         node.tensor = ref(t)

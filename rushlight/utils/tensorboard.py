@@ -37,7 +37,7 @@ def library() -> ModuleType:
 
 def plain(value: Any) -> ndarray:
     """A tensor, array or number as an array in NumPy's own dtypes."""
-    array = value.array if isinstance(value, Tensor) else np.asarray(value)
+    array = value._array if isinstance(value, Tensor) else np.asarray(value)
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 

@@ -43,24 +43,24 @@ def draw_bounding_boxes(image: Tensor, boxes: Tensor, labels: Sequence[str | Non
     """
     if pillow() is None:
         raise ImportError(explain("boxes are drawn with Pillow, which is not installed", "pip install pillow"))
-    if not isinstance(image, Tensor) or image.array.ndim != 3:
+    if not isinstance(image, Tensor) or image._array.ndim != 3:
         raise ValueError(explain("Pass individual images (C, H, W), not batches"))
-    if (boxes.array[:, 0] > boxes.array[:, 2]).any() or (boxes.array[:, 1] > boxes.array[:, 3]).any():
+    if (boxes._array[:, 0] > boxes._array[:, 2]).any() or (boxes._array[:, 1] > boxes._array[:, 3]).any():
         raise ValueError(explain("Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert"))
-    if not len(boxes.array):
+    if not len(boxes._array):
         return image
     from PIL import ImageDraw, ImageFont
     floats = image.is_floating_point()
     picture = to_pil_image(image if image.shape[0] == 3 else image.expand(3, *image.shape[1:]))
     draw = ImageDraw.Draw(picture, "RGBA" if fill else "RGB")
     face: Any = (ImageFont.load_default(size=font_size) if font is None else ImageFont.truetype(font, font_size or 10))
-    for i, (box, colour) in enumerate(zip(boxes.array.astype(np.int64).tolist(), colours_of(colors, len(boxes.array)))):
+    for i, (box, colour) in enumerate(zip(boxes._array.astype(np.int64).tolist(), colours_of(colors, len(boxes._array)))):
         draw.rectangle(box, width=width, outline=colour, fill=(*colour, 100) if fill else None)
         label = None if labels is None else labels[i]
         if label is not None:
             draw.text((box[0] + width + 1, box[1] + width + 1), label, fill=colour, font=face)
     found = np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
-    return from_array(found.astype(image.array.dtype) / 255 if floats else found)
+    return from_array(found.astype(image._array.dtype) / 255 if floats else found)
 
 
 def draw_segmentation_masks(image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None) -> Tensor:
@@ -70,12 +70,12 @@ def draw_segmentation_masks(image: Tensor, masks: Tensor, alpha: float = 0.8, co
     >>> rushlight.vision.utils.draw_segmentation_masks(image, mask, alpha=1.0, colors="white")[0]
     tensor([[255,   0]], dtype=torch.uint8)
     """
-    planes: ndarray = masks.array[None] if masks.array.ndim == 2 else masks.array
+    planes: ndarray = masks._array[None] if masks._array.ndim == 2 else masks._array
     if planes.dtype != bool:
         raise ValueError(explain(f"The masks must be of dtype bool. Got {masks.dtype}"))
-    floats, coloured = image.is_floating_point(), image.array.copy()
+    floats, coloured = image.is_floating_point(), image._array.copy()
     for plane, colour in zip(planes, colours_of(colors, len(planes))):
         values = np.array(colour, np.float32)[:, None]
         coloured[:, plane] = values / 255 if floats else values
     coloured[:, planes.sum(0) > 1] = 0            # black where masks overlap
-    return from_array((image.array * (1 - alpha) + coloured * alpha).astype(image.array.dtype))
+    return from_array((image._array * (1 - alpha) + coloured * alpha).astype(image._array.dtype))

@@ -68,7 +68,7 @@ def size_of(image: Any) -> tuple[int, int]:
     if is_pillow(image):
         return image.height, image.width
     if isinstance(image, Tensor):
-        h, w = image.array.shape[-2:]
+        h, w = image._array.shape[-2:]
         return h, w
     h, w = image.shape[:2]
     return h, w
@@ -85,7 +85,7 @@ def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
         return function(img)
     if not isinstance(img, ndarray):
         raise TypeError(explain(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}"))
-    found = function(from_array(planes(img))).array
+    found = function(from_array(planes(img)))._array
     return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
 
 
@@ -93,7 +93,7 @@ def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
     """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
     check_image(image)
     if isinstance(image, Tensor):
-        return from_array(function(image.array))
+        return from_array(function(image._array))
     array = np.asarray(image)
     found = function(np.moveaxis(array, -1, 0) if array.ndim == 3 else array)
     found = np.ascontiguousarray(np.moveaxis(found, 0, -1) if array.ndim == 3 else found)

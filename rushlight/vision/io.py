@@ -66,7 +66,7 @@ def write_file(filename: str | os.PathLike, data: Tensor) -> None:
     >>> os.path.getsize(path)
     3
     """
-    data.array.astype(np.uint8).tofile(filename)
+    data._array.astype(np.uint8).tofile(filename)
 
 
 def read_image(path: str | os.PathLike, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
@@ -89,7 +89,7 @@ def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_ori
     torch.Size([3, 2, 4])
     """
     mode = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
-    with pillow_or_error().open(io.BytesIO(input.array.tobytes()) if isinstance(input, Tensor) else input) as image:
+    with pillow_or_error().open(io.BytesIO(input._array.tobytes()) if isinstance(input, Tensor) else input) as image:
         if apply_exif_orientation:
             from PIL import ImageOps
             image = ImageOps.exif_transpose(image)
@@ -101,7 +101,7 @@ decode_jpeg = decode_png = decode_image
 
 
 def encoded(image: Tensor, **how: Any) -> Tensor:
-    if not isinstance(image, Tensor) or image.array.dtype != np.uint8 or image.array.ndim != 3:
+    if not isinstance(image, Tensor) or image._array.dtype != np.uint8 or image._array.ndim != 3:
         raise RuntimeError(explain("Input tensor dtype should be uint8 and its shape (C, H, W)"))
     pillow_or_error()
     file = io.BytesIO()

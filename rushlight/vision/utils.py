@@ -49,7 +49,7 @@ def as_batch(tensor: Any) -> ndarray:
     tensors = [tensor] if isinstance(tensor, Tensor) else tensor
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
         raise TypeError(explain(f"tensor or list of tensors expected, got {type(tensor)}"))
-    return tensor.array if isinstance(tensor, Tensor) else np.stack([t.array for t in tensors])
+    return tensor._array if isinstance(tensor, Tensor) else np.stack([t._array for t in tensors])
 
 
 def with_colors(images: ndarray) -> ndarray:
@@ -84,6 +84,6 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: str | os.PathLike | IO[byt
     module = pillow()
     if module is None:
         raise ImportError(explain("save_image writes files with Pillow, which is not installed", "pip install pillow"))
-    grid = make_grid(tensor, **kwargs).array
+    grid = make_grid(tensor, **kwargs)._array
     pixels = np.clip(grid * 255 + 0.5, 0, 255).transpose(1, 2, 0).astype(np.uint8)
     module.fromarray(pixels).save(fp, format=format)

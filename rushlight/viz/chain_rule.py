@@ -117,7 +117,7 @@ class Explanation:
                            f"= {shown(f.value)}" if f.value is not None else ""] for f in self.factors])  # fmt: skip
         yield ""
         yield from self.path_lines()
-        yield f"d{self.output}/d{self.wrt} = {shown(self.value.array)}"
+        yield f"d{self.output}/d{self.wrt} = {shown(self.value._array)}"
 
     def path_lines(self) -> Iterator[str]:
         if not self.paths:
@@ -136,7 +136,7 @@ class Explanation:
         return f"$\\displaystyle {self.latex}$"
 
     def _repr_html_(self) -> str:
-        value = escape(shown(self.value.array))
+        value = escape(shown(self.value._array))
         return f"<div>$$\\displaystyle {escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
 
 
@@ -175,19 +175,19 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     dz/dx = 3.4
     """
     check_recorded(output)
-    if wrt.node is None:
+    if wrt._node is None:
         raise RuntimeError(message("One of the differentiated Tensors does not require grad",
                                    "call requires_grad_() on it before it is used", shape=tuple(wrt.shape)))  # fmt: skip
     (value,) = grad(output, wrt, retain_graph=True)
-    assert output.node is not None
-    order = reachable([output.node])
-    between = leading_to({wrt.node}, order)
+    assert output._node is not None
+    order = reachable([output._node])
+    between = leading_to({wrt._node}, order)
     for node in order:
         if node in between and node.saved is None:
             raise second_time(node)
     seen = users_tensors()
     names = names_of(params, output, wrt, seen)
-    called = {id(t.array): name for name, t in seen.items() if t.node is None}
+    called = {id(t._array): name for name, t in seen.items() if t._node is None}
     with no_grad():
         return Chain(output, wrt, order, between, names, called).explained(value)
 
@@ -204,7 +204,7 @@ class Chain:
         self.factors: dict[tuple[Node, int], Factor] = {}
 
     def explained(self, value: Tensor) -> Explanation:
-        s, top, end = self.symbols, self.output.node, self.wrt.node
+        s, top, end = self.symbols, self.output._node, self.wrt._node
         assert top is not None
         assert end is not None
         steps = [(s.names[node], s.step(node), self.values.get(node))
@@ -234,29 +234,29 @@ class Chain:
 
     def dtype(self, node: Node) -> Any:
         value = self.values.get(node)
-        return self.output.array.dtype if value is None else value.dtype
+        return self.output._array.dtype if value is None else value.dtype
 
     def count(self) -> int:
         """The exact number of paths from the output to `wrt`."""
         ways: dict[Node, int] = {}
         wanted = set(self.between)
         for node in reversed(self.between):
-            ways[node] = 1 if node is self.wrt.node else sum(ways[edge] for edge in node.edges if edge in wanted)
-        return ways.get(self.output.node, 0)  # type: ignore[arg-type]
+            ways[node] = 1 if node is self.wrt._node else sum(ways[edge] for edge in node.edges if edge in wanted)
+        return ways.get(self.output._node, 0)  # type: ignore[arg-type]
 
     def ways(self) -> Iterator[list[tuple[Node, int]]]:
         """Each path as (node, input), from the output down."""
-        stack: list[tuple[Node, list]] = [(self.output.node, [])]  # type: ignore[list-item]
+        stack: list[tuple[Node, list]] = [(self.output._node, [])]  # type: ignore[list-item]
         while stack:
             node, way = stack.pop()
-            if node is self.wrt.node:
+            if node is self.wrt._node:
                 yield way
                 continue
             stack += [(node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))]
 
     def path(self, way: list[tuple[Node, int]]) -> Path:
         """The path with the gradient that it contributes."""
-        g: Any = np.ones_like(self.output.array)
+        g: Any = np.ones_like(self.output._array)
         for node, slot in way:
             g = node.arrays(g)[slot]
             if g.shape != node.edges[slot].shape:

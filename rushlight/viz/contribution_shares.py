@@ -39,16 +39,16 @@ class Contributions:
     @property
     def total(self) -> Tensor:
         """The parts added in order, as backward adds them."""
-        total = self.parts[0].share.array
+        total = self.parts[0].share._array
         for part in self.parts[1:]:
-            total = total + part.share.array
+            total = total + part.share._array
         return from_array(total)
 
     def by_use(self) -> list[tuple[Node, Tensor]]:
         """(op, what it sent in all) for each op that used the tensor: x * x uses x twice."""
         sums: dict[Node, np.ndarray] = {}
         for part in self.parts:
-            sums[part.user] = sums[part.user] + part.share.array if part.user in sums else part.share.array
+            sums[part.user] = sums[part.user] + part.share._array if part.user in sums else part.share._array
         return [(user, from_array(np.asarray(array))) for user, array in sums.items()]
 
     def __len__(self) -> int:
@@ -58,12 +58,12 @@ class Contributions:
         return iter(self.parts)
 
     def __str__(self) -> str:
-        whole = float(np.linalg.norm(self.total.array))
+        whole = float(np.linalg.norm(self.total._array))
         rows = []
         for user, share in self.by_use():
-            part = float(np.linalg.norm(share.array)) / whole if whole else 0.0
-            rows.append([f"  {user.name()}", shown(share.array), f"|part| / |sum| {part:.0%}", user.made_at])
-        head = f"{len(rows)} uses sent gradients, which add up to {shown(self.total.array)}:"
+            part = float(np.linalg.norm(share._array)) / whole if whole else 0.0
+            rows.append([f"  {user.name()}", shown(share._array), f"|part| / |sum| {part:.0%}", user.made_at])
+        head = f"{len(rows)} uses sent gradients, which add up to {shown(self.total._array)}:"
         return "\n".join([head, *table(rows)])
 
     __repr__ = __str__
@@ -87,22 +87,22 @@ def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None =
     """
     of = the_loss(w) if of is None else of
     check_recorded(of)
-    assert of.node is not None
-    if w.node is None or w.node not in reachable([of.node]):
+    assert of._node is not None
+    if w._node is None or w._node not in reachable([of._node]):
         raise RuntimeError(message("One of the differentiated Tensors appears to not have been used in the graph.",
                                    "compute `of` from w, where w has requires_grad=True", shape=tuple(w.shape)))  # fmt: skip
-    if w.node is of.node:
+    if w._node is of._node:
         raise RuntimeError(message("contributions: w is the output itself", "ask for a tensor that it was computed from"))
     parts = [Part(step.node, a.slot, from_array(a.part)) for step in record(of, gradient)
-             for a in step.arrivals if a.target is w.node]  # fmt: skip
+             for a in step.arrivals if a.target is w._node]  # fmt: skip
     return Contributions(parts)
 
 
 def the_loss(w: Tensor) -> Tensor:
     """Of the tensors of one element in the user's variables, the last computed that depends on `w`."""
-    found = {t.node: t for _, t in held_tensors() if t.array.size == 1 and t.node is not None and t.node is not w.node}
+    found = {t._node: t for _, t in held_tensors() if t._array.size == 1 and t._node is not None and t._node is not w._node}
     for node in sorted(found, key=lambda node: node.seq, reverse=True):
-        if w.node in reachable([node]):
+        if w._node in reachable([node]):
             return found[node]
     raise RuntimeError(message("contributions: none of your variables is a number computed from w",
                                "name it: contributions(w, of=loss)", shape=tuple(w.shape)))  # fmt: skip

@@ -113,7 +113,7 @@ def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:
     leaf = getattr(node, "variable", None)
     kept = node.hooks.retained() if node.hooks is not None and node.hooks.retained is not None else leaf
     if kept is not None and kept.grad is not None:
-        notes.append(told("grad", kept.grad.array))
+        notes.append(told("grad", kept.grad._array))
     if leaf is None:
         return Box("op", node.name(), getattr(node, "shape", None), notes, getattr(node, "made_at", ""), node.seq)
     return Box("leaf", names.get(id(leaf), node.name()), tuple(leaf.shape), notes)

@@ -118,7 +118,7 @@ class Symbols:
             if edge is not None:
                 found[name] = inputs.get(edge, Formula("name", self.names[edge]))
             elif isinstance(item := saved.get(name), Tensor):
-                found[name] = self.constant(item.array)
+                found[name] = self.constant(item._array)
             else:
                 found[name] = recovered(node, name, self.values)
         return found
@@ -153,12 +153,12 @@ def users_tensors() -> dict[str, Tensor]:
 
 def names_of(params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]) -> dict[Node, str]:
     """Names of nodes: from `params`, else those of the user's variables; z for the output and x for `wrt` without one."""
-    found = {value.node: name for name, value in seen.items() if value.node is not None}
-    found.update({tensor.node: name for name, tensor in pairs(params) if tensor.node is not None})
+    found = {value._node: name for name, value in seen.items() if value._node is not None}
+    found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
     for tensor, name, *others in ((output, "z", "y", "out", "result"), (wrt, "x", "input")):
-        if tensor.node is not None and tensor.node not in found:
+        if tensor._node is not None and tensor._node not in found:
             names = {*found.values(), *seen}
-            found[tensor.node] = next(free for free in (name, *others, f"the_{name}") if free not in names)
+            found[tensor._node] = next(free for free in (name, *others, f"the_{name}") if free not in names)
     return found
 
 

@@ -87,8 +87,8 @@ def as_json(data: Any) -> str:
 
 def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str, Any]:
     """What the page's program reads: nodes, edges, steps, and the tables they point into."""
-    assert output.node is not None
-    order = reachable([output.node])
+    assert output._node is not None
+    order = reachable([output._node])
     if len(order) > MAX_NODES:
         raise ValueError(f"viz.html: a graph of {len(order)} nodes is too large for a page (at most {MAX_NODES}); "
                          "show fewer steps or layers")  # fmt: skip
@@ -116,7 +116,7 @@ class Content:
         edge_at = {(i, slot): e for e, (i, slot, _) in enumerate(self.edges)}
         steps = [self.step(step, edge_at) for step in self.steps]
         seed = steps[0]["incoming"] if steps else None
-        return {"output": self.place[self.output.node], "seed": seed, "note": self.note, **size, "nodes": nodes,  # type: ignore[index]
+        return {"output": self.place[self.output._node], "seed": seed, "note": self.note, **size, "nodes": nodes,  # type: ignore[index]
                 "edges": self.paths, "steps": steps, "sources": self.sources,
                 "numbers": [json.loads(text) for text in self.numbers]}  # fmt: skip
 
@@ -133,8 +133,8 @@ class Content:
     def node(self, node: Node) -> dict[str, Any]:
         leaf = getattr(node, "variable", None)
         title, label = names_of(node, self.names.get(id(leaf)))
-        kind = "leaf" if node.leaf else "output" if node is self.output.node else "op"
-        grad = self.number(leaf._grad.array) if leaf is not None and leaf._grad is not None else None
+        kind = "leaf" if node.leaf else "output" if node is self.output._node else "op"
+        grad = self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
         inputs = inputs_of(node, self.values)
         forward = text_of(node.op.forward) if node.op is not None and not isinstance(node, Output) else None
         return {"kind": kind, "label": label, "title": title, "shape": list(node.shape or ()), "grad": grad,

@@ -88,13 +88,13 @@ def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> li
         if not isinstance(y, Tensor) or y.shape != t.shape:
             raise ValueError(f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from its own x; "
                              f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}")  # fmt: skip
-        found = [y.array]
+        found = [y._array]
         for _ in range(derivatives):
-            if y.node is None:  # a constant
+            if y._node is None:  # a constant
                 y = from_array(np.zeros_like(x))
             else:
                 (y,) = grad(y.sum(), t, create_graph=True, materialize_grads=True)  # type: ignore[attr-defined]
-            found.append(y.array)
+            found.append(y._array)
     return [np.array(curve, np.float64) for curve in found]
 
 

@@ -88,8 +88,8 @@ def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
     leaf = node.tensor()
     g = np.asarray(g)
     if leaf is not None:          # None: the leaf has been freed
-        g = g.astype(leaf.array.dtype)
-    before = None if leaf is None or leaf._grad is None else leaf._grad.array.copy()
+        g = g.astype(leaf._array.dtype)
+    before = None if leaf is None or leaf._grad is None else leaf._grad._array.copy()
     return before, (g if before is None else before + g)
 
 
@@ -104,15 +104,15 @@ def frozen(g: Any) -> Any:
 def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
     """The known values of the graph's tensors: leaves, the output, saved tensors, and values computed from these by ops
     without settings. Values that were overwritten are left out."""
-    assert output.node is not None
-    order = reachable([output.node])
+    assert output._node is not None
+    order = reachable([output._node])
     known: dict[Node, np.ndarray] = {}
     for node in order:
         leaf = getattr(node, "variable", None)
         if leaf is not None:
-            known[node] = leaf.array
+            known[node] = leaf._array
         known.update(saved_values(node))
-    known[output.node] = output.array
+    known[output._node] = output._array
     for node in reversed(order):
         if node not in known and (value := computed(node, known)) is not None:
             known[node] = value
@@ -127,8 +127,8 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
     slots = {name: i for i, name in enumerate(ruled_inputs(op))}
     for name, item in zip(op.saves, node.saved):
         edge = node.edges[slots[name]] if name in slots and name != "tensors" and slots[name] < len(node.edges) else None
-        if edge is not None and isinstance(item, Tensor) and item.array.shape == edge.shape:
-            yield edge, item.array
+        if edge is not None and isinstance(item, Tensor) and item._array.shape == edge.shape:
+            yield edge, item._array
         elif name == "out" and isinstance(item, np.ndarray) and item.shape == node.shape:
             yield node, item
 
@@ -143,7 +143,7 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
     for name, edge in zip(ruled_inputs(op), node.edges):
         item = saved.get(name)
         if isinstance(item, Tensor):
-            found[name] = item.array
+            found[name] = item._array
         elif edge is not None and edge in known:
             found[name] = known[edge]
     return found

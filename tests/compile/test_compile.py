@@ -239,7 +239,7 @@ def stays(f, *args, calls=CALLS):
 
 
 @pytest.mark.parametrize(("f", "why"), [
-    (lambda x: from_array(np.sort(x.array)) + 1, "numbers that no op of the table has made"),
+    (lambda x: from_array(np.sort(x._array)) + 1, "numbers that no op of the table has made"),
     (lambda x: (repr(x), x + 1)[1], "looks at the numbers"),
     (lambda x: (f"{x}", x + 1)[1], "looks at the numbers"),
     (lambda x: (repr(nn.Parameter(x)), x + 1)[1], "looks at the numbers"),

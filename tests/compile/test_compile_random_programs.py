@@ -65,7 +65,7 @@ def run(moves, x, w):
             made = UNARY[name](a) if name in UNARY else BINARY[name](a, b)
         except (RuntimeError, IndexError, ValueError):
             continue
-        if made.array.size and made.array.size < 2000:
+        if made._array.size and made._array.size < 2000:
             pool[k % POOL] = made
     return pool
 

@@ -371,7 +371,7 @@ def test_numpy_scalars_do_not_slip_through():
     y = x.exp().log().sin() * x / 3 - x**2
     g, = grad(y, x, create_graph=True)
     h, = grad(g, x)
-    assert all(type(t.array) is np.ndarray for t in (y, g, h))
+    assert all(type(t._array) is np.ndarray for t in (y, g, h))
 
 
 @pytest.mark.origin("fuzzing")

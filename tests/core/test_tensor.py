@@ -279,7 +279,7 @@ def python_functions_of_elements(torch):
 def test_arrays_of_parameters_under_no_grad():
     weight = rushlight.nn.Parameter(rushlight.ones(2))
     with rushlight.no_grad():
-        assert weight.numpy() is weight.array
+        assert weight.numpy() is weight._array
         assert np.asarray(weight * 2).tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
         weight.numpy()

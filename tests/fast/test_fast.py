@@ -206,7 +206,7 @@ def test_where_of_numbers_is_numpys(x):
 def test_gradients_of_scalars_stay_numbers():
     x = rushlight.tensor(0.5, requires_grad=True)
     for y in (x.relu(), x.clamp(0, 1), x.clamp(min=0), rushlight.maximum(x, x * 2)):
-        assert not isinstance(y.node.arrays(np.float32(1))[0], np.ndarray)     # a 0-d array takes twice as long
+        assert not isinstance(y._node.arrays(np.float32(1))[0], np.ndarray)     # a 0-d array takes twice as long
 
 
 def test_few_random_numbers_are_those_of_many():
@@ -254,7 +254,7 @@ def test_rows_are_views_of_the_tensor():
         rows = x.unbind(dim)
         for _ in range(20):
             kept = x.unbind(dim)
-        assert len(x.views) < 40 * 12
+        assert len(x._views) < 40 * 12
         kept[3].mul_(2)
         x.sum().backward()
         wanted = rushlight.ones(shape)
@@ -300,7 +300,7 @@ def outcome_of(call, args):
         t = call(*args)
     except (RuntimeError, TypeError, OverflowError) as error:
         return str(error).split("\n")[0]
-    return t.dtype, t.shape, t.array.tobytes()
+    return t.dtype, t.shape, t._array.tobytes()
 
 
 def test_a_number_of_where_is_no_memory_of_the_result():

@@ -64,14 +64,14 @@ def difference(function, sample, step=1e-6):
     def moved(sign):
         made, _ = call(function, sample, "float64", lambda a: fixed(a + sign * step * weights(a.shape, a.dtype))
                        if varies(a) else fixed(a))
-        return [t.array for t in arrays_in(made) if t.array.dtype.kind in "fc"]
+        return [t._array for t in arrays_in(made) if t._array.dtype.kind in "fc"]
     return [(a - b) / (2 * step) for a, b in zip(moved(1), moved(-1))]
 
 
 def differentiable(function, sample):
     """Which of the floating-point results are: those through which backward goes; none where the op refuses."""
     made = refusable(call, function, sample, "float64", leaf)
-    return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t.array.dtype.kind in "fc"]
+    return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t._array.dtype.kind in "fc"]
 
 
 @pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
@@ -96,8 +96,8 @@ def test_tangents_are_differences(name):
         for t, expected, is_one in zip(found, difference(function, sample), which):
             scale = 1 + np.abs(expected).max(initial=0)
             there = np.isfinite(expected)
-            close = np.allclose(t.array[there], expected[there], 1e-5, 1e-7 * scale)
-            assert close or not is_one, f"{sample}: {t.array}, not {expected}"
+            close = np.allclose(t._array[there], expected[there], 1e-5, 1e-7 * scale)
+            assert close or not is_one, f"{sample}: {t._array}, not {expected}"
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ def test_backward_and_forward_go_through_one_another():
         along = ours.unpack_dual(g).tangent
         dual.tanh().sum().backward()
     out = x.tanh()
-    assert np.allclose(along.array, (-2 * out * (1 - out ** 2) * v).detach().array)
-    assert np.allclose(through.array, along.array)
-    assert np.allclose(x.grad.array, (1 - out ** 2).detach().array)
+    assert np.allclose(along._array, (-2 * out * (1 - out ** 2) * v).detach()._array)
+    assert np.allclose(through._array, along._array)
+    assert np.allclose(x.grad._array, (1 - out ** 2).detach()._array)
 
 
 # -- users' Functions ----------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
         return [tangent, refused(one, hooks), refused(hooks, one), refused(one, two), len(packed),
                 refused(one, graph.save_on_cpu)]
     answers, expected = ask(rushlight), oracle(ask)
-    np.testing.assert_allclose(answers[0].array, expected[0])
+    np.testing.assert_allclose(answers[0]._array, expected[0])
     assert answers[1:] == list(expected[1:])
 
 

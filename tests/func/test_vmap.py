@@ -74,7 +74,7 @@ def looped(function, batches, mapped):
     made = [function(*[fixed(b[i] if m else b[0]) for b, m in zip(batches, mapped)]) for i in range(B)]
     if any(a.shape != b.shape for one in made for a, b in zip(one, made[0])):
         return None
-    return [np.stack([one[j].array for one in made]) for j in range(len(made[0]))]
+    return [np.stack([one[j]._array for one in made]) for j in range(len(made[0]))]
 
 
 def refused_by_torch(error):
@@ -134,10 +134,10 @@ def test_vmap_nests(name):
             return
         for i in (0, 1):
             for j in (0, B - 1):
-                agree([t[i, j] for t in made], [t.array for t in case(*[g[i][j] for g in grids])], f"[{i}, {j}]", 1e-7)
+                agree([t[i, j] for t in made], [t._array for t in case(*[g[i][j] for g in grids])], f"[{i}, {j}]", 1e-7)
                 if split:
                     one = case(*[g[i][0] for g in grids[:-1]], grids[-1][0][j])
-                    agree([t[i, j] for t in split], [t.array for t in one], f"split [{i}, {j}]", 1e-7)
+                    agree([t[i, j] for t in split], [t._array for t in one], f"split [{i}, {j}]", 1e-7)
     if name not in REFUSED:
         check_all(list(cases(name))[:6], check)
 
@@ -181,7 +181,7 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
                 if not refused_by_torch(error):
                     raise
                 return
-            agree(list(made), [np.stack([g[j].array for g in loop]) for j in numbers], f"shared {shared}", 1e-6)
+            agree(list(made), [np.stack([g[j]._array for g in loop]) for j in numbers], f"shared {shared}", 1e-6)
             assert not any(g.requires_grad for g in made)
     if name not in REFUSED | WITHOUT_DERIVATIVE:
         check_all(list(cases(name))[:6], check)

@@ -175,7 +175,7 @@ def test_is_grads_batched_is_the_loop():
         rows = [rushlight.autograd.grad(y, inputs, v, True) for v in vs]
         for g, each in zip(made, zip(*rows)):
             assert g.requires_grad is create_graph
-            np.testing.assert_allclose(g.detach(), np.stack([e.array for e in each]), rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(g.detach(), np.stack([e._array for e in each]), rtol=1e-10, atol=1e-12)
 
 
 def test_rows_whose_rule_has_no_batches_run_one_by_one():

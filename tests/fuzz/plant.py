@@ -35,17 +35,17 @@ def module(name: str) -> Any:
 
 @fault
 def gradient_of_a_write_leaks_to_what_was_there() -> None:
-    module("autograd.views").CopySlices.tensors = lambda self, g: (g.clone(), self.region.of(g).clone())
+    module("autograd._views").CopySlices.tensors = lambda self, g: (g.clone(), self.region.of(g).clone())
 
 
 @fault
 def views_keep_their_nodes_after_a_write() -> None:
-    module("autograd.views").living_views = lambda root: []
+    module("autograd._views").living_views = lambda root: []
 
 
 @fault
 def version_is_not_counted() -> None:
-    views, clock = module("autograd.views"), module("autograd.clock")
+    views, clock = module("autograd._views"), module("autograd.clock")
 
     def stamp(writes: Any, where: Any) -> None:
         writes.where, writes.stamp = where, clock.tick()

@@ -71,10 +71,10 @@ def test_the_example_in_the_module():
 def test_call_shows_the_text_of_a_call_and_its_backward():
     call = rushlight.docs.where.call
     assert call.startswith("def call_where(kernel, args, kwargs, out):\n")
-    assert "x_array = None if x is None else x.array\n" in call
+    assert "x_array = None if x is None else x._array\n" in call
     assert "\n\n\n# rule_x: " in call
     assert "\ndef backward_where(node, g):\n" in call
-    assert "grad_x = rule_x(g, saved[0].array)\n" in call
+    assert "grad_x = rule_x(g, saved[0]._array)\n" in call
     assert "register(tensor, x, again" in rushlight.docs.reshape.call, "a view is noted"
     assert rushlight.docs.mul.call.startswith("def call(input: Any, other: Any, *"), "the function of its family"
     assert rushlight.docs.sum.call.startswith("def call(input: Tensor, dim: Any = None, ")

@@ -100,7 +100,7 @@ def test_registering_checks_names():
             register(3, thing)
     w = nn.Parameter(rushlight.ones(2))
     product = nn.Parameter(rushlight.ones(2))
-    product.node = (w * 2).node
+    product._node = (w * 2)._node
     with pytest.raises(ValueError, match="Cannot assign non-leaf"):
         m.register_parameter("w", product)
 

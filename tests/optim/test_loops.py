@@ -46,7 +46,7 @@ def trained(name, settings, shapes=((3, 5), (7,)), dtype=np.float32, steps=8):
         for p in params:
             p.grad = rushlight.from_numpy(random.standard_normal(p.shape).astype(dtype))
         optimizer.step()
-    return [t.array.tobytes() for t in [*params, *(v for p in params for v in optimizer.state[p].values())]]
+    return [t._array.tobytes() for t in [*params, *(v for p in params for v in optimizer.state[p].values())]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -104,7 +104,7 @@ def test_any_layout(at_once, turned):
     optimizer, expected = rushlight.optim.SGD([p], lr=0.5), base.copy()
     for g in (base[::-1], base[:, ::-1], np.broadcast_to(base[:1], base.shape), np.repeat(base, 2, 1)[:, ::2], base):
         p._grad = rushlight.tensor(0.0)
-        p._grad.array = g.T if turned else g
+        p._grad._array = g.T if turned else g
         optimizer.step()
         expected -= np.float32(0.5) * g
     assert np.array_equal(p.detach().numpy(), expected.T if turned else expected)
@@ -136,7 +136,7 @@ def test_parameters_in_the_same_memory(at_once):
     p.grad = rushlight.ones(3)
     optimizer.step()
     assert p.isfinite().all()
-    assert loops.Arrays(p.array, optimizer.state[p], ("momentum_buffer",), []).first is None
+    assert loops.Arrays(p._array, optimizer.state[p], ("momentum_buffer",), []).first is None
 
 
 def test_what_cannot_be_updated_is_found_before_anything_is_written():
@@ -145,11 +145,11 @@ def test_what_cannot_be_updated_is_found_before_anything_is_written():
     good.grad, bad.grad = rushlight.ones(3), rushlight.ones(3)
     optimizer.step()
     before = good.tolist(), optimizer.state[good]["step"].item()
-    bad.array = np.ones((2, 2), np.float32)
+    bad._array = np.ones((2, 2), np.float32)
     with pytest.raises(RuntimeError, match="must match the size"):
         optimizer.step()
-    bad.array = np.ones(3, np.float32)
-    bad.array.flags.writeable = False
+    bad._array = np.ones(3, np.float32)
+    bad._array.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         optimizer.step()
     assert (good.tolist(), optimizer.state[good]["step"].item()) == before

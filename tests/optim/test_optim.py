@@ -25,13 +25,13 @@ class Recorder(Watcher):
     records = True
 
     def __init__(self):
-        self.ops, self.writes, self.reads = [], 0, 0
+        self.ops, self._writes, self.reads = [], 0, 0
 
     def on_op(self, op, args, out):
         self.ops.append(op.name)
 
     def on_write(self, tensor, value):
-        self.writes += 1
+        self._writes += 1
 
     def on_read(self, tensor):
         self.reads += 1
@@ -157,13 +157,13 @@ def test_recorded_equals_in_place(name, settings):
         first.step()
         recorder = recorded(second.step)
         assert recorder.reads == 0
-        assert recorder.writes >= len(shapes)
+        assert recorder._writes >= len(shapes)
     close(one.values(), arrays(other.values()), 1e-12)
     for a, b in zip(first.state.values(), second.state.values()):
         assert a.keys() == b.keys()
         for key in a:
             assert a[key].dtype is b[key].dtype
-            np.testing.assert_allclose(a[key].array, b[key].array, rtol=1e-6)
+            np.testing.assert_allclose(a[key]._array, b[key]._array, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "options"), ELEMENTWISE)
@@ -175,8 +175,8 @@ def test_program_equals_the_rule_on_arrays(name, options):
     names, values = names_of(rule)
     state = optimizer.state.get(problem.params[0], {})
     numbers = [state[n].item() if n in state else group[n] for n in values]
-    given = [problem.params[0].array, problem.params[0].grad.array,
-             *(state[n].array if n in state else None for n in names[2:])]  # fmt: skip
+    given = [problem.params[0]._array, problem.params[0].grad._array,
+             *(state[n]._array if n in state else None for n in names[2:])]  # fmt: skip
     expected = rebind(rule, ARRAYS)(*given, *numbers)
     expected = expected if isinstance(expected, tuple) else (expected,)
     there = [a.copy() for a in given if a is not None]
@@ -239,10 +239,10 @@ def test_any_size_and_layout(kind, rows, columns, order):
         t.requires_grad_()
     for optimizer, t in ((optim.Adam([p], lr=0.1), p), (optim.Adam([q], lr=0.1), q)):
         for _ in range(2):
-            t.grad = rushlight.from_numpy(np.array(t.detach().array * 2, order=order))
+            t.grad = rushlight.from_numpy(np.array(t.detach()._array * 2, order=order))
             optimizer.step()
-    assert p.array is a
-    np.testing.assert_allclose(a, q.array, rtol=1e-12)
+    assert p._array is a
+    np.testing.assert_allclose(a, q._array, rtol=1e-12)
 
 
 def test_blocks_end_where_they_should():
@@ -250,7 +250,7 @@ def test_blocks_end_where_they_should():
         p = rushlight.ones(n, requires_grad=True)
         p.grad = rushlight.ones(n)
         optim.SGD([p], lr=0.5, momentum=0.9).step()
-        assert np.all(p.array == 0.5)
+        assert np.all(p._array == 0.5)
 
 
 def test_threads_do_not_share_buffers():
@@ -260,7 +260,7 @@ def test_threads_do_not_share_buffers():
         for _ in range(200):
             p.grad = p.detach() * 1
             optimizer.step()
-        results[seed] = p.detach().array.copy()
+        results[seed] = p.detach()._array.copy()
 
     alone, together = {}, {}
     for seed in range(1, 5):

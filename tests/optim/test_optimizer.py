@@ -61,7 +61,7 @@ def test_copied_with_its_parameters(how):
         p.grad = q.grad.clone()
     optimizer.step()
     twin.step()
-    close(problem.values(), [p.detach().array for p in params], 0)
+    close(problem.values(), [p.detach()._array for p in params], 0)
 
 
 def test_loaded_state_takes_the_parameters_dtype():

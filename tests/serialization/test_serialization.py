@@ -121,7 +121,7 @@ def test_files_of_torch(file_of_torch, zipped):
     assert plain(found) == plain(content(rushlight))
     assert found["state"]._metadata == {"": {"version": 1}}
     grid, transposed, row = found["views"][:3]
-    grid.array[1, 2] = 99.0
+    grid._array[1, 2] = 99.0
     assert (transposed[2, 1].item(), row[2].item(), found["state"]["layer.weight"][1, 2].item()) == (99.0,) * 3
 
 
@@ -265,7 +265,7 @@ def test_round_trip():
 def test_shared_memory_stays_shared_and_only_what_is_used_is_written():
     large = rushlight.zeros(100_000)
     a, b = round_trip([large[10:20], large[15:30]])
-    a.array[5] = 1.0
+    a._array[5] = 1.0
     assert b.tolist()[:2] == [1.0, 0.0]
     assert len(saved([large[10:20], large[15:30]]).getvalue()) < 2_000
 
@@ -282,7 +282,7 @@ def test_what_has_requires_grad_needs_no_graph():
 
 def test_one_memory_in_two_dtypes_is_refused():
     x = rushlight.ones(2)
-    integers = rushlight.from_numpy(x.array.view(np.int32))
+    integers = rushlight.from_numpy(x._array.view(np.int32))
     with pytest.raises(RuntimeError, match=r"view the same data as different types.*clone"):
         saved([x, integers])
 
@@ -411,11 +411,11 @@ def test_mapping_reads_nothing_and_never_writes(tmp_path):
     save({"a": rushlight.arange(1000.0), "empty": rushlight.zeros(0)}, path)
     before = path.read_bytes()
     mapped = load(path, mmap=True)
-    base = mapped["a"].array
+    base = mapped["a"]._array
     while isinstance(base.base, np.ndarray):
         base = base.base
     assert base.base is not None  # the map
-    mapped["a"].array[3] = -1.0
+    mapped["a"]._array[3] = -1.0
     assert mapped["a"].sum().item() == 499500.0 - 4.0
     assert path.read_bytes() == before
     with pytest.raises(ValueError, match="path"):

@@ -63,7 +63,7 @@ def gradients(function, sample, dtype, **how):
     outs = arrays_in(made)
     chosen = [t for t in outs if t.requires_grad]
     leaves = [t for t in inside if t.requires_grad]
-    seeds = [rushlight.from_numpy(weights(t.shape, t.array.dtype)) for t in chosen]
+    seeds = [rushlight.from_numpy(weights(t.shape, t._array.dtype)) for t in chosen]
     grads = grad(chosen, leaves, seeds, allow_unused=True, **how) if chosen and leaves else ()
     return {"requires": [t.requires_grad for t in outs],
             "grads": [rushlight.zeros_like(t) if g is None else g for t, g in zip(leaves, grads)]}
@@ -92,7 +92,7 @@ def agree(ours, expected, where="result", rtol=None):
             agree(a, b, f"{where}[{i}]", rtol)
     elif isinstance(expected, np.ndarray):
         assert isinstance(ours, Tensor), f"{where}: {type(ours).__name__}"
-        agree_arrays(ours.array, expected, where, rtol)
+        agree_arrays(ours._array, expected, where, rtol)
     else:
         assert ours == expected, f"{where}: {ours}, not {expected}"
 

@@ -25,7 +25,7 @@ def compare(ours, theirs, where):
             compare(a, b, f"{where}[{i}]")
     elif isinstance(theirs, np.ndarray):
         assert isinstance(ours, Tensor), f"{where}: {ours}, not the tensor {theirs}"
-        a = ours.detach().array
+        a = ours.detach()._array
         assert (a.dtype, a.shape) == (theirs.dtype, theirs.shape), f"{where}: {a!r}, not {theirs!r}"
         tolerance = 1e-5 if a.dtype in (np.float32, np.complex64) else 1e-10
         assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), f"{where}: {a}, not {theirs}"

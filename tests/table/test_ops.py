@@ -84,7 +84,7 @@ def test_second_derivatives_are_slopes(name):
     def check(sample, case):
         function, leaves = case
         outs = function(*leaves)
-        seeds = [rushlight.from_numpy(weights(t.shape, t.array.dtype)).requires_grad_() for t in outs]
+        seeds = [rushlight.from_numpy(weights(t.shape, t._array.dtype)).requires_grad_() for t in outs]
 
         def gradients(*tensors):
             inner = tensors[:len(leaves)]
@@ -104,9 +104,9 @@ def check_directions(function, leaves):
         v = [random.standard_normal(t.shape) for t in outs]
         u = [random.standard_normal(t.shape) for t in leaves]
         grads = grad(outs, leaves, [rushlight.tensor(w) for w in v], allow_unused=True)
-        found = sum(np.vdot(g.array, w).real for g, w in zip(grads, u) if g is not None)
-        ends = [function(*[leaf(t.array + eps * w) for t, w in zip(leaves, u)]) for eps in (1e-6, -1e-6)]
-        slope = sum(np.vdot(w, a.array - b.array).real for a, b, w in zip(*ends, v)) / 2e-6
+        found = sum(np.vdot(g._array, w).real for g, w in zip(grads, u) if g is not None)
+        ends = [function(*[leaf(t._array + eps * w) for t, w in zip(leaves, u)]) for eps in (1e-6, -1e-6)]
+        slope = sum(np.vdot(w, a._array - b._array).real for a, b, w in zip(*ends, v)) / 2e-6
         assert np.isclose(found, slope, 1e-4, 1e-5), f"the derivative is {found}, finite differences say {slope}"
 
 
@@ -118,12 +118,12 @@ def test_both_worlds_give_one_gradient(name, dtype):
 
     def check(sample, _):
         fast, slow = gradients(function, sample, dtype), gradients(function, sample, dtype, create_graph=True)
-        agree(fast["grads"], [t.detach().array for t in slow["grads"]], "arrays and tensors")
+        agree(fast["grads"], [t.detach()._array for t in slow["grads"]], "arrays and tensors")
         inside = [a for a in arrays_in(list(sample.make(dtype))) if varies(a)]
         for g, a in zip(fast["grads"], inside):
-            assert (g.array.dtype, g.array.shape) == (a.dtype, a.shape)
+            assert (g._array.dtype, g._array.shape) == (a.dtype, a.shape)
         for i, g in enumerate(fast["grads"] if len(fast["grads"]) > 1 else ()):
-            agree(alone(function, sample, dtype, i), g.array, f"input {i} alone")
+            agree(alone(function, sample, dtype, i), g._array, f"input {i} alone")
 
     check_all([(sample, None) for sample in tried(name, dtype)], check)
 
@@ -134,7 +134,7 @@ def alone(function, sample, dtype, i):
     made, inside = call(function, sample, dtype, lambda a: leaf(a) if varies(a) and next(count) == i else fixed(a))
     x, = [t for t in inside if t.requires_grad]
     chosen = [t for t in arrays_in(made) if t.requires_grad]
-    g = grad(chosen, x, [rushlight.from_numpy(weights(t.shape, t.array.dtype)) for t in chosen],
+    g = grad(chosen, x, [rushlight.from_numpy(weights(t.shape, t._array.dtype)) for t in chosen],
              allow_unused=True)[0] if chosen else None
     return rushlight.zeros_like(x) if g is None else g
 
@@ -154,7 +154,7 @@ def test_layout_makes_no_difference(name):
     def check(sample, _):
         straight, _ = call(function, sample, "float64", fixed)
         crooked, _ = call(function, sample, "float64", lambda a: rushlight.from_numpy(strided(a)))
-        agree(list(arrays_in(crooked)), [t.array for t in arrays_in(straight)])
+        agree(list(arrays_in(crooked)), [t._array for t in arrays_in(straight)])
 
     lie_together = ("view", "view_as", "view_as_shape", "view_copy")      # or they say so: test_errors.py
     of_memory = ("as_strided", "as_strided_copy", "as_strided_scatter", "lie")
@@ -181,7 +181,7 @@ def test_inputs_may_be_read_only(name):
         return [t.detach() for t in arrays_in(made)] + [g for g in grads if g is not None]
 
     def check(sample, _):
-        agree(run(sample, locked), [t.array for t in run(sample, leaf)])
+        agree(run(sample, locked), [t._array for t in run(sample, leaf)])
 
     if not is_random(name) and not name.endswith("_"):
         with warnings.catch_warnings():
@@ -208,13 +208,13 @@ def test_inputs_stay_as_they_are(name):
     def check(sample, _):
         made, inside = call(function, sample, "float64", leaf)
         for create_graph in (False, True):
-            before = [t.array.tobytes() for t in inside]
+            before = [t._array.tobytes() for t in inside]
             outs = [t for t in arrays_in(made) if t.requires_grad]
             seeds = [rushlight.ones_like(t) for t in outs]
             if outs:
                 grad(outs, [t for t in inside if t.requires_grad], seeds, True, create_graph, allow_unused=True)
-            assert [t.array.tobytes() for t in inside] == before
-            assert all((s.array == 1).all() for s in seeds), "the gradient given to backward has changed"
+            assert [t._array.tobytes() for t in inside] == before
+            assert all((s._array == 1).all() for s in seeds), "the gradient given to backward has changed"
         assert not any(t._version for t in inside)
 
     check_all([(sample, None) for sample in tried(name)], check)
@@ -239,17 +239,17 @@ def test_inplace_is_out_of_place(name):
 
     def check_values(args, kwargs):
         (x, *rest), more = put_into(args, rushlight.tensor), put_into(kwargs, rushlight.tensor)
-        expected, before = function(x, *rest, **more), x.array.copy()
+        expected, before = function(x, *rest, **more), x._array.copy()
         if expected.shape != x.shape or expected.dtype.category > x.dtype.category:
             with pytest.raises(RuntimeError):
                 inplace(x, *rest, **more)
-            assert np.array_equal(x.array, before, equal_nan=True)
+            assert np.array_equal(x._array, before, equal_nan=True)
             assert x._version == 0, "a failed call counts no write"
             return
         back = inplace(x, *rest, **more)
         assert back is x
         assert x._version == 1
-        agree(x, expected.to(x.dtype).array, "in-place")
+        agree(x, expected.to(x.dtype)._array, "in-place")
 
     def check_gradients(sample):
         outcomes = []
@@ -263,7 +263,7 @@ def test_inplace_is_out_of_place(name):
         if name in TABLE and TABLE[name].result == BOOL:       # asks for none, but what it is written into does
             assert outcomes[1]
             outcomes[0] = [rushlight.zeros_like(g) for g in outcomes[1]]
-        agree(outcomes[1], [g.array for g in outcomes[0]], "gradients in place")
+        agree(outcomes[1], [g._array for g in outcomes[0]], "gradients in place")
 
     check_all([(sample, None) for sample in SAMPLES[name]], check)
 
@@ -275,7 +275,7 @@ def test_method_is_function(name):
     def check(sample, _):
         if isinstance(sample.make("float64")[0][0], np.ndarray):
             ours = call(function, sample, "float64", fixed)[0]
-            agree(arrays_in(call(method, sample, "float64", fixed)[0]), [t.array for t in arrays_in(ours)])
+            agree(arrays_in(call(method, sample, "float64", fixed)[0]), [t._array for t in arrays_in(ours)])
 
     if callable(method) and name != "where":      # the method's first argument is not the function's
         check_all([(sample, None) for sample in tried(name)], check)

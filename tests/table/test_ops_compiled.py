@@ -66,7 +66,7 @@ def test_compiled_equals_eager(name):
                 expected = run(*tensors)
             except (RuntimeError, IndexError):    # these numbers do not do: a singular matrix
                 continue
-            agree(list(compiled(*tensors)), [t.array for t in expected], f"call {i}")
+            agree(list(compiled(*tensors)), [t._array for t in expected], f"call {i}")
         REASONS["compiled" if programs(compiled) else "as it is"] += 1
 
     with warnings.catch_warnings():

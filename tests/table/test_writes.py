@@ -30,8 +30,8 @@ def written(name, sample, number):
         one = tensors[number].detach()
         one.zero_() if one.dtype in (rushlight.bool, rushlight.int64) else one.mul_(3).add_(1)
     chosen = [t for t in outs if t.requires_grad]
-    rushlight.autograd.backward(chosen, [fixed(weights(t.shape, t.array.dtype)) for t in chosen])
-    return [None if t.grad is None else t.grad.array for t in leaves], len(tensors)
+    rushlight.autograd.backward(chosen, [fixed(weights(t.shape, t._array.dtype)) for t in chosen])
+    return [None if t.grad is None else t.grad._array for t in leaves], len(tensors)
 
 
 def same(ours, theirs):

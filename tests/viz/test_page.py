@@ -55,7 +55,7 @@ CASES = {"mlp": lambda: ((m := mlp())[0].named_parameters(), m[1]), "residual": 
 
 def engine_after(output, count):
     """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's `.grad`."""
-    pending = {output.node: np.ones((), np.float32)}
+    pending = {output._node: np.ones((), np.float32)}
     walk = steps(dict(pending), retain=True)
     for _ in range(count):
         node, _, outgoing = next(walk)
@@ -72,7 +72,7 @@ def engine_after(output, count):
 def test_after_step_k_the_numbers_are_those_of_an_engine_stopped_there(case):
     params, output = CASES[case]()
     params = dict(params)
-    order = reachable([output.node])
+    order = reachable([output._node])
     data = data_of(viz.html(output, params=params))
     shown = {data["output"]: data["seed"]}
     grads = {i: node["grad"] for i, node in enumerate(data["nodes"]) if node["kind"] == "leaf"}
@@ -106,8 +106,8 @@ def test_after_step_k_the_numbers_are_those_of_an_engine_stopped_there(case):
 
 def test_the_order_is_the_engines():
     _, output = residual()
-    order = reachable([output.node])
-    walked = [node for node, _, _ in steps({output.node: np.ones((), np.float32)}, retain=True)]
+    order = reachable([output._node])
+    walked = [node for node, _, _ in steps({output._node: np.ones((), np.float32)}, retain=True)]
     assert [order[s["node"]] for s in data_of(viz.html(output))["steps"]] == walked
 
 
@@ -150,10 +150,10 @@ def test_forward_values_are_those_of_the_forward_pass():
     c = b.exp()
     known = forward_values(c)
     for t in (x, a, b, c):
-        np.testing.assert_array_equal(known[t.node], t.detach().numpy())
+        np.testing.assert_array_equal(known[t._node], t.detach().numpy())
     with torch.no_grad():
         x += 1  # a * a's operands are gone: what is known of a may not follow from them
-    assert a.node not in forward_values(b) or forward_values(b)[a.node].tolist() == [1, 4]
+    assert a._node not in forward_values(b) or forward_values(b)[a._node].tolist() == [1, 4]
 
 
 def test_a_freed_graph_says_so():
@@ -332,7 +332,7 @@ def test_in_a_browser(opened, request):
     assert "test_page.py" in tab.inner_text("#step")
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing to scroll sideways to
     assert said == []
-    keep_picture(tab, request.node.callspec.id)
+    keep_picture(tab, request._node.callspec.id)
 
 
 def test_playing_reaches_the_end(browser, tmp_path):

@@ -26,7 +26,7 @@ def _tensor_str(self: Tensor, indent: int) -> str:
     >>> rushlight._tensor_str._tensor_str(rushlight.eye(2), 1)
     '[[1., 0.],\\n  [0., 1.]]'
     """
-    return elements_of(self.array, self.dtype, indent)
+    return elements_of(self._array, self.dtype, indent)
 
 
 __all__ = ["PRINT_OPTS"]

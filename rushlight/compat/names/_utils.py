@@ -20,8 +20,8 @@ def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Parts of `flat` in the shapes of `tensors`: what `_flatten_dense_tensors` put together."""
-    parts = split(flat, [t.array.size for t in tensors])
-    return tuple(reshape(part, t.array.shape) for part, t in zip(parts, tensors, strict=True))
+    parts = split(flat, [t._array.size for t in tensors])
+    return tuple(reshape(part, t._array.shape) for part, t in zip(parts, tensors, strict=True))
 
 
 # pickle.load finds them by name

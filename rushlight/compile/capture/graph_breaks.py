@@ -151,7 +151,7 @@ class Pieces:
             part.__dict__["piece"] = Piece(node, self.depth + 1, self.apart)
             around.made[name] = self.compiled(part)
             self.parts.append(around.made[name])
-        self.function = function_of(around.node, self.original, {**around.made, "piece of": self.entering})
+        self.function = function_of(around._node, self.original, {**around.made, "piece of": self.entering})
 
     def entering(self, function: Any) -> Any:
         """The function to call in place of `function`: its compiled version if it has graph breaks."""
@@ -200,7 +200,7 @@ class Around:
         self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
-        self.node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
+        self._node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
 
     # -- variables that change from call to call -----------------------------------------------------------
 

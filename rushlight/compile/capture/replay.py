@@ -78,19 +78,19 @@ class Replay:
             self.noise = Noise(seed, halves=seed > 0)  # seed 0 without noise in half precision: the run to compare with
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)
-            yield [v.array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends]
+            yield [v._array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends]
 
     def run(self, step: Call) -> None:
         """Run the op as eager did: a unary or binary op by its call, which may choose a loop (fast/elementwise.py), and any
         other op by its kernel."""
         def array(v: Value) -> np.ndarray:
-            return v.array if v.kind == "constant" else self.known[v.traced or v]
+            return v._array if v.kind == "constant" else self.known[v.traced or v]
         assert not is_random(step), step
         op = TABLE[step.op]
         with np.errstate(all="ignore"):
             if op.family.__name__ in ("unary", "binary"):
                 with within(grad=False, watch=None):
-                    made = op.call(*with_each(tuple(step.args), lambda v: from_array(array(v)))).array
+                    made = op.call(*with_each(tuple(step.args), lambda v: from_array(array(v))))._array
             else:
                 made = op.kernel(*with_each(tuple(step.args), array))
         for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):

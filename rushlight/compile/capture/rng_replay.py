@@ -15,7 +15,7 @@ from rushlight.core.tensor import from_array
 def random_state() -> bytes | None:
     """The state of the default generator, or None if it was never used."""
     module = sys.modules.get("rushlight.random")
-    return None if module is None else module.get_rng_state().array.tobytes()
+    return None if module is None else module.get_rng_state()._array.tobytes()
 
 
 def restore(state: bytes | None) -> None:

@@ -100,48 +100,48 @@ class Tracer(Watcher):
         outs = out if isinstance(out, (tuple, list)) else (out,)
         made = tuple(self.made(t) for t in outs)
         if op.is_view:
-            seen, array = id(args[0].array), out.array
+            seen, array = id(args[0]._array), out._array
             if id(array) == seen:  # the view is its input: flatten() of a 1-d tensor
                 self.cells[seen] = values[0]
                 return
         if op.is_view or op.options.get("list") and isinstance(args[0], Tensor):
             for t in outs:
-                if np.may_share_memory(t.array, args[0].array):
-                    self.owner[id(t.array)] = self.owner.get(id(args[0].array), args[0].array)
-                    self.born[id(t.array)] = len(self.steps)
+                if np.may_share_memory(t._array, args[0]._array):
+                    self.owner[id(t._array)] = self.owner.get(id(args[0]._array), args[0]._array)
+                    self.born[id(t._array)] = len(self.steps)
         if self.apart and any(code in self.apart for code, _ in frames()):
             self.stop("calls the function that it is a piece of")
         if (deciding := shaping(op, args)) and not self.steady([self.value(t) for t in deciding]):
             self.stop("makes a tensor whose shape depends on numbers")
-        name, arrays = op.name, [t.array for t in tensors_in(args)]
+        name, arrays = op.name, [t._array for t in tensors_in(args)]
         if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
-            values = (layout_of(args[0].array), *values[1:])
+            values = (layout_of(args[0]._array), *values[1:])
         if op is overwrite.op and values[1].dtype == made[0].dtype:  # of the overwritten tensor only the shape matters
             name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
-        shares = shared(name, arrays, [t.array for t in outs])
+        shares = shared(name, arrays, [t._array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
     def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
 
     def on_create(self, tensor: Tensor) -> None:
-        self.register(tensor.array)
-        self.outside[id(tensor.array)] = True
+        self.register(tensor._array)
+        self.outside[id(tensor._array)] = True
 
     def on_write(self, tensor: Tensor, value: Tensor) -> None:
-        if self.problem is not None or not isinstance(tensor.array, np.ndarray):
+        if self.problem is not None or not isinstance(tensor._array, np.ndarray):
             return  # a batched tensor of vmap: the write to its values has been recorded
         target, v = self.value(tensor), self.value(value)
         if v.dtype != target.dtype or v.shape != target.shape:
             v = self.fitted(v, target)
-        self.cells[id(tensor.array)] = v
-        root = self.owner.get(id(tensor.array), tensor.array)
+        self.cells[id(tensor._array)] = v
+        root = self.owner.get(id(tensor._array), tensor._array)
         place = id(root)
-        if root is not tensor.array:  # a write through a view: the base gets a new value, too
-            if (where := self.region(tensor.array, root)) is None:
+        if root is not tensor._array:  # a write through a view: the base gets a new value, too
+            if (where := self.region(tensor._array, root)) is None:
                 return
             v = self.cells[place] = self.call("with_region", (self.current(root), v, *where), root)
-        self.written[place] = self.born[id(tensor.array)] = len(self.steps)
+        self.written[place] = self.born[id(tensor._array)] = len(self.steps)
         if place in self.known:
             self.steps.append(Store(self.external[place], v, line()))
 
@@ -150,7 +150,7 @@ class Tracer(Watcher):
 
     def on_draw(self, tensor: Tensor) -> None:
         """Record a step that draws these random numbers again."""
-        method, args, named, made = self.draws.pop(id(tensor.array), (None,) * 4)
+        method, args, named, made = self.draws.pop(id(tensor._array), (None,) * 4)
         if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
             return self.on_read(tensor)  # a draw in memory order depends on the layout of its arguments
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
@@ -175,7 +175,7 @@ class Tracer(Watcher):
         self.stop("looks at the numbers of a tensor")
 
     def on_assert(self, tensor: Tensor) -> None:
-        if not tensor.array.all():
+        if not tensor._array.all():
             self.on_read(tensor)
         elif self.problem is None:
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
@@ -189,7 +189,7 @@ class Tracer(Watcher):
         self.stop("sets the state of a generator of random numbers")
 
     def predates(self, tensor: Tensor) -> bool:
-        return id(tensor.array) in self.known
+        return id(tensor._array) in self.known
 
     def stop(self, what: str) -> None:
         """Record a graph break: this run cannot become a program. The run itself continues."""
@@ -210,7 +210,7 @@ class Tracer(Watcher):
 
     def value(self, tensor: Tensor) -> Value:
         """The value that the tensor's array holds now."""
-        return self.current(tensor.array)
+        return self.current(tensor._array)
 
     def current(self, array: np.ndarray) -> Value:
         """The value that an array holds now. If a view's memory was written since, the view is read again from its base."""
@@ -238,9 +238,9 @@ class Tracer(Watcher):
         for s in self.steps:
             made_of.update(dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args))))
         found = together(values)
-        if found is None or any(id(v.array) in self.written for v in found):
+        if found is None or any(id(v._array) in self.written for v in found):
             return False
-        self.deciding.update((v, (v.source[1], v.array.tobytes())) for v in found if v not in self.deciding)
+        self.deciding.update((v, (v.source[1], v._array.tobytes())) for v in found if v not in self.deciding)
         return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
@@ -268,8 +268,8 @@ class Tracer(Watcher):
 
     def made(self, tensor: Tensor) -> Value:
         """A new value for the array of an op's output."""
-        self.register(tensor.array)
-        v = self.cells[id(tensor.array)] = Value(without_memory(tensor.array))
+        self.register(tensor._array)
+        v = self.cells[id(tensor._array)] = Value(without_memory(tensor._array))
         return v
 
     def register(self, array: np.ndarray) -> None:
@@ -282,14 +282,14 @@ class Tracer(Watcher):
     def fitted(self, v: Value, target: Value) -> Value:
         """The written value `v`, converted to the dtype and shape of the target."""
         if v.dtype != target.dtype:
-            v = self.call("to", (v, dtype_of(target.array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
-        return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target.array)
+            v = self.call("to", (v, dtype_of(target._array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
+        return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target._array)
 
     def spread(self, v: Value, target: Value) -> Value:
         """The written value `v`, expanded to the target's shape."""
         if v.shape == target.shape:
             return v
-        return self.call("expand", (v, target.shape), np.broadcast_to(v.array, target.shape))
+        return self.call("expand", (v, target.shape), np.broadcast_to(v._array, target.shape))
 
     def call(self, name: str, args: tuple, array: np.ndarray) -> Value:
         assert name in TABLE
@@ -370,14 +370,14 @@ def forget_id(key: int, tables: tuple[dict, ...], gone: Any) -> None:
 def shaping(op: Any, args: tuple) -> list[Tensor]:
     """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of `nonzero`."""
     if op is index.op:
-        return [t for t in args[1] if t.array.dtype.kind == "b"]
+        return [t for t in args[1] if t._array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
 
 
 def with_zeros(a: Any) -> Any:
     """An argument, or a list of arguments, with each tensor replaced by an array of zeros."""
     if isinstance(a, Tensor):
-        return np.zeros_like(a.array)  # of the same layout, on which `view` depends
+        return np.zeros_like(a._array)  # of the same layout, on which `view` depends
     return [with_zeros(x) for x in a] if type(a) in (list, tuple) else a
 
 

@@ -52,9 +52,9 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
     """
     begun: list[tuple[Tensor, Entry, Node, bool]] = []
     for t in flat:
-        if t.node is not None and not t.node.leaf and type(t.node) is not Entry:
-            begun.append((t, Entry(t.node), t.node, t.writes is None))
-            t.node = begun[-1][1]
+        if t._node is not None and not t._node.leaf and type(t._node) is not Entry:
+            begun.append((t, Entry(t._node), t._node, t._writes is None))
+            t._node = begun[-1][1]
 
     def cut() -> None:
         for _, entry, *_ in begun:
@@ -64,9 +64,9 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
     finally:
         for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
-            t.node = origin if t.node is entry else t.node
-            if unwritten and t.writes is not None:  # the first write was in the run: its log belongs to the node, too
-                origin.writes = t.writes
+            t._node = origin if t._node is entry else t._node
+            if unwritten and t._writes is not None:  # the first write was in the run: its log belongs to the node, too
+                origin._writes = t._writes
 
 
 class Outline:
@@ -88,7 +88,7 @@ class Outline:
             if id(t) not in places:
                 places[id(t)] = self.number(t, tracer, waiting)
             return places[id(t)]
-        new = [(t._grad.array, t.array) for _, t, old in grads if t._grad is not old and t._grad is not None]
+        new = [(t._grad._array, t._array) for _, t, old in grads if t._grad is not old and t._grad is not None]
         if any([id(g) in tracer.known for g, _ in new]):
             raise TypeError("assigns a gradient that was there before")
         self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
@@ -107,7 +107,7 @@ class Outline:
         self.graph.edges, self.graph.wrt, self.graph.given = edges, wrt, given
         self.form = form(self.graph, self.plan)
         self.numbers = occurrences(self.graph)
-        self.bytes = [v.array.tobytes() for v in self.numbers]
+        self.bytes = [v._array.tobytes() for v in self.numbers]
         self.free: frozenset[Item] = frozenset()  # settings of optimizers that may change, but keep their sign
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
@@ -124,8 +124,8 @@ class Outline:
             if roots.setdefault(id(root), a) is not a and (v := tracer.cells.get(id(root))) is not None \
                     and v.kind == "constant":
                 raise TypeError("returns tensors that share memory")
-        arrays = {id(a): a for a in (*self.expected.results, *[t.array for t in everyone if t.node is not None])}
-        for a in [t.array for t in live] if len(arrays) > 1 else ():
+        arrays = {id(a): a for a in (*self.expected.results, *[t._array for t in everyone if t._node is not None])}
+        for a in [t._array for t in live] if len(arrays) > 1 else ():
             for b in arrays.values():
                 if a is not b and np.may_share_memory(a, b) and shared(a, b):
                     raise TypeError("returns tensors that share memory")
@@ -133,14 +133,14 @@ class Outline:
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
         """(the number of a result, whether a backward inside the run has freed its graph)."""
         v = tracer.value(t)
-        root = tracer.owner.get(id(t.array), t.array)
+        root = tracer.owner.get(id(t._array), t._array)
         if id(root) in tracer.written and (id(root) in tracer.known or id(root) in self.shown):
             tracer.stop("returns a view of memory that it writes to")
         self.shown.add(id(root))
-        self.values.append(tracer.call("clone", (v,), v.array) if v.kind == "constant" else v)
-        self.expected.results.append(t.array)
-        spent = t.node is not None and any(n.saved is None for n in reachable([t.node]))
-        if t.node is not None and not spent:
+        self.values.append(tracer.call("clone", (v,), v._array) if v.kind == "constant" else v)
+        self.expected.results.append(t._array)
+        spent = t._node is not None and any(n.saved is None for n in reachable([t._node]))
+        if t._node is not None and not spent:
             waiting.append(t)
             self.live.append(len(self.values) - 1)
         return len(self.values) - 1, spent
@@ -199,7 +199,7 @@ class Numbers:
             if is_number(v):
                 return "number", v.dtype.str  # compared separately (numbers.py): it may change
             if v.kind == "constant":
-                what = "constant", v.dtype.str, v.shape, v.array.tobytes() if v.size < 1 << 20 else hash(v.array.tobytes())
+                what = "constant", v.dtype.str, v.shape, v._array.tobytes() if v.size < 1 << 20 else hash(v._array.tobytes())
             elif v.kind == "input":
                 what = keyed(v.source)
             self.known[v] = what
@@ -245,12 +245,12 @@ def shared(a: np.ndarray, b: np.ndarray) -> bool:
 
 def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
     """TypeError if an argument shares memory with a tensor that the function reaches, or if shared memory is written."""
-    own = {id(t.array) for t in snapshot.tensors.values()}
-    own |= {id(t._grad.array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
-    if any(id(t.array) in own and id(t) not in snapshot.tensors for t in flat):
+    own = {id(t._array) for t in snapshot.tensors.values()}
+    own |= {id(t._grad._array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
+    if any(id(t._array) in own and id(t) not in snapshot.tensors for t in flat):
         raise TypeError("is given memory that it also reaches by itself")
-    targets = {id(s.target.array): s.target.array for s in tracer.steps if isinstance(s, Store)}
-    others = {id(v.array): v.array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
+    targets = {id(s.target._array): s.target._array for s in tracer.steps if isinstance(s, Store)}
+    others = {id(v._array): v._array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
     if overlap([*targets.values()], [a for i, a in others.items() if i not in targets]):
         raise TypeError("writes into memory that two tensors share")
 
@@ -271,8 +271,8 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
     Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
     from). Appends the gradients' arrays to `gives`.
     """
-    known = {t.node: source for source, t, _ in everyone if t.node is not None}
-    below = reachable([t.node for t in live])  # type: ignore[misc]
+    known = {t._node: source for source, t, _ in everyone if t._node is not None}
+    below = reachable([t._node for t in live])  # type: ignore[misc]
     hooked = [n for n in below if n.hooks is not None]
     if any(not (n.leaf and n in known) for n in hooked):  # hooks on leaves run in the caller's backward
         raise TypeError("has hooks on tensors that require grad")
@@ -283,17 +283,17 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
         raise TypeError("makes tensors that require grad")
     seeds: dict[Any, Tensor] = {}
     for i, t in enumerate(live):
-        g = from_array(np.ones_like(t.array))
-        tracer.seed(g.array, i)
-        seeds[t.node] = g
+        g = from_array(np.ones_like(t._array))
+        tracer.seed(g._array, i)
+        seeds[t._node] = g
     tracer.late = True
     found: dict[Node, Tensor] = {}
     with within(grad=False, watch=tracer), unhooked(hooked):
         for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
             if node in nodes:
                 found[node] = g
-    gives += [found[n].array for n in nodes if n in found]
-    below_each = [set(reachable([t.node])) for t in live]  # type: ignore[list-item]
+    gives += [found[n]._array for n in nodes if n in found]
+    below_each = [set(reachable([t._node])) for t in live]  # type: ignore[list-item]
     given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]
     return list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes], given
 
@@ -315,14 +315,14 @@ def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
     """id -> (array, source) of the arrays that exist before the run: of arguments, reachable tensors, gradients."""
     known: dict[int, Any] = {}
     for t in (*flat, *snapshot.tensors.values()):
-        if (own := t.array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
-            t.array = t.array.view(dtypes.of(own).numpy)  # an unpickled array has an equal dtype that is another object
+        if (own := t._array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
+            t._array = t._array.view(dtypes.of(own).numpy)  # an unpickled array has an equal dtype that is another object
     for i, t in enumerate(flat):
-        known.setdefault(id(t.array), (t.array, ("argument", i)))
+        known.setdefault(id(t._array), (t._array, ("argument", i)))
     for t in snapshot.tensors.values():
-        known.setdefault(id(t.array), (t.array, ("state", t)))
+        known.setdefault(id(t._array), (t._array, ("state", t)))
     for source in everyone(flat, snapshot):
         t = find(source, flat)
         if t._grad is not None:
-            known.setdefault(id(t._grad.array), (t._grad.array, ("grad", source[1])))
+            known.setdefault(id(t._grad._array), (t._grad._array, ("grad", source[1])))
     return known

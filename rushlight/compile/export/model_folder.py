@@ -81,7 +81,7 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
         save_file({name: from_array(a) for name, a in store.items()}, beside / WEIGHTS)
         (beside / "program.py").write_text(text)
         (beside / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
-        calls = calls_of_a_second(beside, [t.array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
+        calls = calls_of_a_second(beside, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
         (beside / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
     return place
 
@@ -112,7 +112,7 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
 def contiguous(a: Any, flat: list[Any]) -> Any:
     """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to `flat`."""
     if isinstance(a, (Tensor, np.ndarray)):
-        flat.append(from_array(np.array(a.array if isinstance(a, Tensor) else a, order="C")))
+        flat.append(from_array(np.array(a._array if isinstance(a, Tensor) else a, order="C")))
         return flat[-1]
     if isinstance(a, tuple) and hasattr(a, "_make"):
         return a._make([contiguous(x, flat) for x in a])
@@ -136,7 +136,7 @@ def check(args: tuple, flat: list[Any]) -> None:
 def evaluating(model: Any) -> Iterator[None]:
     """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their old values."""
     modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
-    buffers = [b.array for b in model.buffers()] if hasattr(model, "buffers") else []
+    buffers = [b._array for b in model.buffers()] if hasattr(model, "buffers") else []
     before = [a.copy() for a in buffers]
     for m in modules:
         m.training = False
@@ -170,7 +170,7 @@ def named(model: Any) -> dict[int, str]:
     """{id of an array: name} of a module's parameters and buffers."""
     if not hasattr(model, "named_parameters"):
         return {}
-    return {id(t.array): name for name, t in (*model.named_buffers(), *model.named_parameters())}
+    return {id(t._array): name for name, t in (*model.named_buffers(), *model.named_parameters())}
 
 
 def written(program: Program, names: dict[int, str], flat: list[Any], store: dict[str, Any]) -> str:
@@ -184,11 +184,11 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
     weights, call = [], ["new"]
     for (kind, what), (name, _) in zip(sources, parts.inputs):
         if kind == "state":
-            given = names.get(id(what.array), name)
-            if what.array.dtype.name not in KINDS:
-                raise CannotBundle(explain(f"{given} is {what.array.dtype.name}, which NumPy alone does not have",
+            given = names.get(id(what._array), name)
+            if what._array.dtype.name not in KINDS:
+                raise CannotBundle(explain(f"{given} is {what._array.dtype.name}, which NumPy alone does not have",
                                            "convert the model: model.float()"))
-            store[given] = what.array
+            store[given] = what._array
             weights.append(f"{name} = WEIGHTS[{given!r}]")
         call.append(name if kind == "state" else f"arg{what}")
     written = {keyed(s) for s in program.written}
@@ -212,7 +212,7 @@ def own_text(parts: Any) -> str:
 def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
     """The text of __init__.py, with CALLED in place of the number of calls."""
     paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
-    inputs = [(paths[id(t)], t.array.shape, t.array.dtype.name) for t in flat]
+    inputs = [(paths[id(t)], t._array.shape, t._array.dtype.name) for t in flat]
     shown = [f"{path}: {dtype}{list(shape)}" for path, shape, dtype in inputs]
     signature = ", ".join(dict.fromkeys(path.partition("[")[0] for path, *_ in inputs))
     kinds = {KINDS[name]: name for name in sorted({a.dtype.name for a in store.values()})}
@@ -264,8 +264,8 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         return f"arg{what}"
     if kind == "value":
         if isinstance(what, Tensor):
-            name = names.get(id(what.array), f"result_{len(store)}")
-            store[name] = what.array
+            name = names.get(id(what._array), f"result_{len(store)}")
+            store[name] = what._array
             return f"WEIGHTS[{name!r}]"
         return repr(what)
     cls, inside = what

@@ -33,7 +33,7 @@ class Number:
         self.ways, self.dtype = ways, dtype
 
     @property
-    def array(self) -> np.ndarray:
+    def _array(self) -> np.ndarray:
         group, name, other, form = self.ways[0]
         return np.asarray(form(setting(group, name), setting(group, other)), self.dtype)
 
@@ -50,7 +50,7 @@ def occurrences(graph: Graph) -> list[Value]:
 
 
 def is_number(a: Any) -> bool:
-    return isinstance(a, Value) and a.kind == "constant" and a.array.ndim == 0 and a.dtype.kind == "f"
+    return isinstance(a, Value) and a.kind == "constant" and a._array.ndim == 0 and a.dtype.kind == "f"
 
 
 def flat(args: Any) -> Iterator[Any]:
@@ -63,7 +63,7 @@ def flat(args: Any) -> Iterator[Any]:
 
 def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot) -> dict[int, Number] | None:
     """{index: Number} for each constant that differs between two runs; None if no formula explains one of them."""
-    changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v.array.tobytes()]
+    changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v._array.tobytes()]
     if len(old) != len(new) or not changed:
         return None
     settings = changed_settings(before, now)
@@ -71,7 +71,7 @@ def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapsho
     known: dict[tuple, Number] = {}  # the steps of all parameters use the same numbers
     for i in changed:
         dtype = new[i].dtype
-        target = old[i], new[i].array.tobytes()
+        target = old[i], new[i]._array.tobytes()
         if (target, dtype) not in known:
             ways = [(group, name, other, form) for group, name, other, then, here in settings for form in FORMS
                     if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target]
@@ -126,7 +126,7 @@ def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
         if number is None:
             return v
         if number not in made:
-            made[number] = Value(v.array, "input", ("number", number))
+            made[number] = Value(v._array, "input", ("number", number))
             graph.inputs.append(made[number])
         return made[number]
     for step in graph.steps:

@@ -41,8 +41,8 @@ LAST_KEY = Kind(lambda d: next(reversed(d)), "next(reversed({thing})) is {was}",
                 lambda d, *_: f"a {type(d).__name__} has another last key")
 ARRAY = Kind(lambda a: a.tobytes(), "{thing}.tobytes() == {was}",
              lambda a, *_: f"an array of {a.size} numbers has other numbers")
-MASK = Kind(lambda t: t.array.tobytes(), "{thing}.array.tobytes() == {was}",
-            lambda t, *_: f"a mask of {t.array.size} elements has other numbers")
+MASK = Kind(lambda t: t._array.tobytes(), "{thing}._array.tobytes() == {was}",
+            lambda t, *_: f"a mask of {t._array.size} elements has other numbers")
 UNFILLED = Kind(lambda slots: slots.empty, "not any([hasattr({thing}, name) for name in {was}])",
                 lambda slots, *_: f"a {type(slots.thing).__name__} has an attribute more, or less")
 ITEMS = Kind(frozenset, "{thing} == {was}", lambda e, was, _: f"a set of {len(was)} items has other items")
@@ -84,9 +84,9 @@ def plain(items: tuple) -> bool:
 
 def stands_for(new: Any, old: Any) -> bool:
     """Whether a tensor may replace another for code that does not read the elements: same shape, dtype and attributes."""
-    return type(new) is type(old) is Tensor and new.array.shape == old.array.shape and new.array.dtype == old.array.dtype \
-        and all([t._grad is None and not t.__dict__ and (t.node is None or not t.node.leaf and t.node.hooks is None)
-                 for t in (new, old)]) and (new.node is None) is (old.node is None)
+    return type(new) is type(old) is Tensor and new._array.shape == old._array.shape and new._array.dtype == old._array.dtype \
+        and all([t._grad is None and not t.__dict__ and (t._node is None or not t._node.leaf and t._node.hooks is None)
+                 for t in (new, old)]) and (new._node is None) is (old._node is None)
 
 
 class Asked:

@@ -123,9 +123,9 @@ class Snapshot:
             todo += type(thing), getattr(thing, "__dict__", None)
 
     def visit_tensor(self, thing: Tensor, todo: list) -> None:
-        hooks = None if thing.node is None else thing.node.hooks
+        hooks = None if thing._node is None else thing._node.hooks
         self.tensors[id(thing)] = thing
-        self.flags.append((thing, thing.node is None, thing._grad is None, hooks is None))
+        self.flags.append((thing, thing._node is None, thing._grad is None, hooks is None))
         self.note_named(vars(thing), [*vars(thing).items()], todo)
         if hooks is not None:
             todo += hooks.tensor, hooks.before, hooks.after, hooks.done
@@ -269,7 +269,7 @@ class Snapshot:
         """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids of arrays)."""
         return [(c, key, new) for (c, key, old), (d, key2, new) in zip(self.items, other.items)
                 if c is d and key is key2 and old is not new and type(c) in (dict, list, OrderedDict)
-                and stands_for(new, old) and id(new) not in self.tensors and id(old.array) not in read]
+                and stands_for(new, old) and id(new) not in self.tensors and id(old._array) not in read]
 
     def state_difference(self, other: Snapshot) -> str:
         """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""

@@ -41,10 +41,10 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
     first: dict[int, str] = {}
     for tensor, no_node, no_grad, no_hooks in snapshot.flags:
         t = named(tensor)
-        tests.append(f"{t}.node is{'' if no_node else ' not'} None and {t}._grad is{'' if no_grad else ' not'} None")
-        tests += [] if no_node else [f"{t}.node.hooks is{'' if no_hooks else ' not'} None"]
-        u = first.setdefault(id(tensor.array), t)  # the first tensor with the same array
-        tests += [f"{t}.array is {u}.array"] if u != t else []
+        tests.append(f"{t}._node is{'' if no_node else ' not'} None and {t}._grad is{'' if no_grad else ' not'} None")
+        tests += [] if no_node else [f"{t}._node.hooks is{'' if no_hooks else ' not'} None"]
+        u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
+        tests += [f"{t}._array is {u}._array"] if u != t else []
     return compiled(tests, names)
 
 

@@ -60,13 +60,13 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
     if isinstance(value, Tensor):
         if value._asks:  # a user's subclass of Tensor: a program would return plain tensors
             raise NoArray
-        a, place = value.array, 0
+        a, place = value._array, 0
         for t in flat:  # `place`: the index of the first tensor with the same array
-            if t.array is a:
+            if t._array is a:
                 break
             place += 1
         flat.append(value)
-        node, own = value.node, value.__dict__
+        node, own = value._node, value.__dict__
         if node is not None and node.hooks is not None:  # hooks may run inside the call and read state without guards
             raise NoArray
         return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, None if node is None else node.leaf,
@@ -131,7 +131,7 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
     if kind == "tensor":
         i, spent = what
         if spent:
-            tensors[i].node = SpentBackward(tensors[i].array.shape)
+            tensors[i]._node = SpentBackward(tensors[i]._array.shape)
         return tensors[i]
     if kind == "argument":
         return arguments[what]

@@ -60,7 +60,7 @@ class Lowering:
         self.binding: list[str] = []              # statements that run when a parameter gets other memory
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
         self.steady = set(self.bound)             # arrays that change only then
-        self.views: list[str] = []                # what binding hands to each run
+        self._views: list[str] = []                # what binding hands to each run
         self.lines: list[str] = []                # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         near = [False, *(fuse and is_little(item) for item in self.items), False]
@@ -70,7 +70,7 @@ class Lowering:
         for v, name in zip(graph.inputs, names):
             v.name = name
         self.static: set[Value] = set()           # arrays that stay the same from run to run
-        self.dense = {v for v in graph.inputs if v.array.flags.c_contiguous}
+        self.dense = {v for v in graph.inputs if v._array.flags.c_contiguous}
         self.lying: dict[Value, np.ndarray] = {}  # for views of memory that stays: arrays that lie as they do
         self.plan = Plan(self.items, parents)
         self.planned: list[int] = []              # which statements of the setup wait for the plan to say where
@@ -294,7 +294,7 @@ class Lowering:
         """The op's own kernel, which makes its own memory."""
         if call.runs(dropout_mask):             # its array counts by its layout
             call.args[0].name = f"{self.mark}k{len(self.constants)}"
-            self.constants[call.args[0].name] = call.args[0].array
+            self.constants[call.args[0].name] = call.args[0]._array
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
             v.name = self.name("r")               # which need not lie in memory as the traced one did
@@ -355,8 +355,8 @@ class Lowering:
 
     def bind(self, name: str, text: str) -> None:
         """A view of a parameter, made when the parameter's memory is known."""
-        if name not in self.views:
-            self.views.append(name)
+        if name not in self._views:
+            self._views.append(name)
             self.binding.append(f"{name} = {text}")
 
     def name(self, letter: str) -> str:
@@ -370,7 +370,7 @@ class Lowering:
         if v.kind == "constant" and not v.name:
             v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
-            self.constants[v.name] = np.asarray(v.array, order="C") if number is None else np.full(v.shape, number, v.dtype)
+            self.constants[v.name] = np.asarray(v._array, order="C") if number is None else np.full(v.shape, number, v.dtype)
             self.static.add(v)
             self.dense.add(v)
         return v.name
@@ -415,11 +415,11 @@ class Lowering:
         grads = [self.handed(v) for _, v in self.graph.grads if v is not None]
         body = [*statements, f"return [{', '.join(results)}], [{', '.join(grads)}]"]
         text = ""
-        if self.views:
-            lines = [*self.binding, f"return {', '.join(self.views)},"]
+        if self._views:
+            lines = [*self.binding, f"return {', '.join(self._views)},"]
             bound = ", ".join(v.name for v in self.bound)
             text = f"\ndef {self.mark}bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n\n"
-        self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self.views])
+        self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self._views])
         self.last = body[-1]
         return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
 
@@ -434,7 +434,7 @@ class Lowering:
         """The text of `run`, with a call after each item: `call(i, what it has written...)`."""
         lines, done = [], 0
         for i, (end, made) in enumerate(self.probes):
-            lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self.array, made)])})"]
+            lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self._array, made)])})"]
             done = end
         return f"def watched({call}, {self.inputs}):\n" + "\n".join("    " + line for line in (*lines, self.last)) + "\n"
 

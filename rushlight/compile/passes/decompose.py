@@ -150,7 +150,7 @@ def by_classes(step: Call, classes: Value) -> bool:
 
 
 def uniform_zero(v: Value) -> bool:
-    return v.kind == "constant" and not v.array.any()
+    return v.kind == "constant" and not v._array.any()
 
 
 # -- the parts -----------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, d
 
 @parts(normalization.group_norm, one_dtype)
 def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
-    rows = len(x.array), groups, x.size // (len(x.array) * groups)
+    rows = len(x._array), groups, x.size // (len(x._array) * groups)
     out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
     out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
     for op, a in ((mul, weight), (add, bias)):
@@ -302,7 +302,7 @@ def decompose(graph: Graph) -> None:
         write, _ = PARTS[step.entry]
         made = write(b, *step.args)
         for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
-            by[old], new.array, new.traced = new, old.array, old.traced
+            by[old], new._array, new.traced = new, old._array, old.traced
         steps += b.steps
     graph.steps = steps
     substitute(graph, by)

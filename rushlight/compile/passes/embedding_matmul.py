@@ -55,7 +55,7 @@ class Tables:
         if made is None:
             yield step
         else:
-            made.array, made.traced = out.array, out.traced
+            made._array, made.traced = out._array, out.traced
             self.by[out] = made
 
     def steady(self, *values: Value) -> bool:

@@ -23,7 +23,7 @@ def turn_products(graph: Graph) -> None:
         a, c = product.args
         turned = [b.call(transpose, x, 0, 1, shape=x.shape[::-1]) for x in (c, a)]
         by[step.outs[0]] = b.call(mm, *turned, shape=step.outs[0].shape)
-        by[step.outs[0]].array, by[step.outs[0]].traced = step.outs[0].array, step.outs[0].traced
+        by[step.outs[0]]._array, by[step.outs[0]].traced = step.outs[0]._array, step.outs[0].traced
         instead[id(product)], instead[id(step)] = b.steps, []
     graph.steps = [new for s in graph.steps for new in instead.get(id(s), [s])]
     substitute(graph, by)

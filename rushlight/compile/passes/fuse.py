@@ -220,7 +220,7 @@ def same_elements(step: Call | Store) -> bool:
 def fusable(step: Call | Store) -> bool:
     """Whether a step can be part of a loop at all."""
     if isinstance(step, Store):
-        return step.value.dtype in TYPES and step.target.array.flags.c_contiguous
+        return step.value.dtype in TYPES and step.target._array.flags.c_contiguous
     if len(step.outs) != 1 or any(v.dtype not in TYPES for v in (*inputs_of(step), *step.outs)):
         return False
     if step.entry in REDUCTIONS or same_elements(step):

@@ -87,7 +87,7 @@ class Extension:
         """The step, or what takes its place."""
         if isinstance(step, Store) or not step.outs or is_random(step) or not self.steady(step):
             return [step]
-        self.same.update({v: self.constant(v.array) for v in values_in(step.args) if v.kind == "constant"})
+        self.same.update({v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"})
         call = Call(step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares)
         if (found := places(call)) is not None and self.reads_all(call, found):
             return [call]
@@ -96,7 +96,7 @@ class Extension:
             self.same.update({v: self.same.get(w, w) for v, w in zip(call.outs, made)})
             return [call]
         if (constant := folded(call)) is not None:
-            self.same[call.outs[0]] = self.constant(constant.array)
+            self.same[call.outs[0]] = self.constant(constant._array)
             return [call]
         if call.runs(cat) and len(call.args[0]) == 1:
             [self.same[call.outs[0]]] = call.args[0]
@@ -178,22 +178,22 @@ class Extension:
         if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].stop:
             return self.grown[v].head
         if v.kind == "constant":
-            return self.constant(v.array[box])
+            return self.constant(v._array[box])
         if v in self.read:
             x, found = self.read[v]
             d = [d for d, k in enumerate(found) if isinstance(k, range)][dim]
             made = self.known.get(("part", x, *found[:d], found[d][box[dim]], *found[d + 1:]))
             if made is not None:
                 return made[0]
-        return Value(v.array[box])
+        return Value(v._array[box])
 
     def new_rows(self, b: Builder, v: Value, box: Box) -> Value:
         [dim] = [d for d, k in enumerate(box) if k != ALL]
         if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].start:
             return self.grown[v].tail
         if v.kind == "constant":
-            return self.constant(v.array[box])
-        return b.call(getitem, v, (*box, ...), shape=v.array[box].shape)
+            return self.constant(v._array[box])
+        return b.call(getitem, v, (*box, ...), shape=v._array[box].shape)
 
     def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
         """The results whole, for those who need them so."""

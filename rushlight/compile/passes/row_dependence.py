@@ -52,7 +52,7 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         args = ARGUMENTS[step.entry](step, box, touched, taken)
     if args is None:
         return None
-    outs = [Value(np.broadcast_to(np.zeros((), v.dtype), v.array[box[:len(v.shape)]].shape)) for v in step.outs]
+    outs = [Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[:len(v.shape)]].shape)) for v in step.outs]
     return Call(step.op, args, tuple(outs), step.line, step.late, step.shares)
 
 
@@ -69,7 +69,7 @@ def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | N
     lead = max(touched) + 1
     if x.shape[:lead] != out.shape[:lead]:
         return None
-    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (*out.array[box].shape[:lead], *out.shape[lead:])
+    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (*out._array[box].shape[:lead], *out.shape[lead:])
 
 
 def of_attention(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
@@ -149,7 +149,7 @@ def of_list(indices: tuple, key: tuple) -> tuple:
     """The key that reads the same part as x[:, [i]]."""
     if len(indices) > 1 or indices[0].kind != "constant" or indices[0].shape != (1,) or any(type(k) is int for k in key):
         return (HERE,)
-    [i] = indices[0].array.tolist()
+    [i] = indices[0]._array.tolist()
     return tuple([slice(i, i + 1 or None) if k is HERE and type(i) is int else k for k in key])
 
 

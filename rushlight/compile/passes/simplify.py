@@ -97,10 +97,10 @@ def uniform(v: Value) -> Any:
     """The number that all elements of a constant are; None if they differ or it is no constant."""
     if v.kind != "constant" or v.size == 0 or v.dtype.kind not in "fbi":
         return None
-    first = v.array.flat[0]
-    if not any(v.array.strides):
+    first = v._array.flat[0]
+    if not any(v._array.strides):
         return first
-    same = (v.array == first).all() and (v.dtype.kind != "f" or (np.signbit(v.array) == np.signbit(first)).all())
+    same = (v._array == first).all() and (v.dtype.kind != "f" or (np.signbit(v._array) == np.signbit(first)).all())
     return first if same else None                # -0.0 is not 0.0
 
 
@@ -112,14 +112,14 @@ def folded(call: Call) -> Value | None:
     array = computed(call)
     v = Value(array, "constant")
     number = uniform(v)
-    v.array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
+    v._array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
     return v
 
 
 def computed(call: Call) -> np.ndarray:
     """What a call on constants gives."""
     with np.errstate(all="ignore"):
-        made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v.array))
+        made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v._array))
     return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)      # of a list that has but one
 
 

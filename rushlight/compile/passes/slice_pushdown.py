@@ -52,7 +52,7 @@ def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | Non
     boxes = [box_of(places(reader), out.shape) for reader in readers.get(out, ())]
     if not boxes or boxes[0] is None or any(box != boxes[0] for box in boxes):
         return None
-    return boxes[0] if 0 < 2 * out.array[boxes[0]].size <= out.size else None
+    return boxes[0] if 0 < 2 * out._array[boxes[0]].size <= out.size else None
 
 
 def may_copy(step: Any) -> bool:
@@ -70,7 +70,7 @@ def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:
 def before(step: Call, box: Box) -> Builder | None:
     """The calls that make this part of a step's result, the step itself last; None where it does not come row by row."""
     b = Builder(step)
-    made = part_of(step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v.array[key].shape))
+    made = part_of(step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape))
     if made is None:
         return None
     b.steps.append(made)

@@ -104,9 +104,9 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     gaps = {v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs} & parents.keys()
     by = {v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
           for i, v in enumerate(saved)}
-    inputs = {v: Value(v.array, "input", v.source) for v in graph.inputs}
+    inputs = {v: Value(v._array, "input", v.source) for v in graph.inputs}
     constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
-    by = inputs | by | {v: Value(v.array, "constant", v.source) for v in constants}    # each program names its own
+    by = inputs | by | {v: Value(v._array, "constant", v.source) for v in constants}    # each program names its own
     copies = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
@@ -125,7 +125,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
     Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in what comes in, so a step
     that reads nothing else of it gives nothing.
     """
-    by = {v: Value(v.array, v.kind, v.source) for v in graph.inputs}
+    by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
     nothing = {v for v in graph.inputs if v.source[0] == "seed" and v.source[1] in absent}
     some = {v for v in graph.inputs if v.source[0] == "seed"} - nothing
     steps = []
@@ -136,7 +136,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
             continue
         some.update(s.outs if given & some else ())
         zeros = {v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant") for v in given & nothing}
-        by.update((v, Value(v.array, "constant", v.source)) for v in given if v.kind == "constant")
+        by.update((v, Value(v._array, "constant", v.source)) for v in given if v.kind == "constant")
         by.update((v, copy(v)) for v in s.outs)
         left = [v for v in values_in(s.args) if v not in zeros]
         if zeros and s.runs(add) and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]:
@@ -144,7 +144,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
         else:
             steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
     there = [not found <= absent for found in seeds]
-    by.update((v, Value(v.array, "constant", v.source)) for v in graph.results if v.kind == "constant")
+    by.update((v, Value(v._array, "constant", v.source)) for v in graph.results if v.kind == "constant")
     by.update((v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing)
     made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
     drop_unused(made)
@@ -153,7 +153,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
 
 def outline(graph: Graph) -> Graph:
     """The same steps on values without the traced arrays."""
-    by = {v: Value(np.empty_like(v.array), "input", v.source) for v in graph.inputs}
+    by = {v: Value(np.empty_like(v._array), "input", v.source) for v in graph.inputs}
     by |= {v: copy(v) for s in graph.steps for v in s.outs}
     steps: list[Any] = [Call(s.op, replaced(s.args, by), tuple([by[v] for v in s.outs]), s.line, shares=s.shares)
                         for s in graph.steps]
@@ -161,13 +161,13 @@ def outline(graph: Graph) -> Graph:
 
 
 def copy(v: Value) -> Value:
-    made = Value(v.array)
+    made = Value(v._array)
     made.traced = v.traced
     return made
 
 
 def solid(v: Value, gaps: bool) -> np.ndarray:
     """An array laid out as the value will be. `gaps`: it may be a part of other memory."""
-    if gaps and v.shape and v.array.flags.c_contiguous:
+    if gaps and v.shape and v._array.flags.c_contiguous:
         return np.empty((*v.shape[:-1], 2 * v.shape[-1]), v.dtype)[..., ::2]
-    return v.array if any(v.array.strides) and not v.array.flags.c_contiguous else np.empty(v.shape, v.dtype)
+    return v._array if any(v._array.strides) and not v._array.flags.c_contiguous else np.empty(v.shape, v.dtype)

@@ -149,7 +149,7 @@ class Compiled:
         last = self.last.pop(kind, None) or next(
             (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
         written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-        old = {keyed(s): t.array.copy("K") for s, t in written if t is not None}  # None: a gradient that was freed
+        old = {keyed(s): t._array.copy("K") for s, t in written if t is not None}  # None: a gradient that was freed
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
@@ -159,17 +159,17 @@ class Compiled:
         grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         for (_, what), _, g in grads:
             if g is not None:
-                old.setdefault(keyed(("grad", what)), g.array)
+                old.setdefault(keyed(("grad", what)), g._array)
         given = [*contents((args, kwargs))]
         with entered(flat) as cut, draws:
-            nodes = [(t, t.node, t.array) for t in (*flat, *before.tensors.values())]
+            nodes = [(t, t._node, t._array) for t in (*flat, *before.tensors.values())]
             default = get_default_dtype()
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
             problem = tracer.problem or obstacle(tracer, before, draws, given, (args, kwargs))
-            if any([t.node is not node and (node is None or t.node is None or not node.leaf) for t, node, _ in nodes]):
+            if any([t._node is not node and (node is None or t._node is None or not node.leaf) for t, node, _ in nodes]):
                 problem = problem or "changes the history of a tensor that it has not made"
-            if left := [t for t, _, array in nodes if t.array is not array]:
+            if left := [t for t, _, array in nodes if t._array is not array]:
                 problem = problem or tracer.left(left)
             if get_default_dtype() is not default:
                 problem = problem or "changes the default dtype"
@@ -252,7 +252,7 @@ class Compiled:
         if len(programs) >= MAX_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
             return self.give_up("is called with Python values that change: " + change)
-        much = sum(v.array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
+        much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
         program = Program(outline.graph, outline.plan, outline.live, outline,

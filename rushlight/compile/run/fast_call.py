@@ -7,10 +7,10 @@ else it returns MISSED without side effects, and `Compiled.long_way` handles the
         if len(args) != 2: return MISSED
         a0, a1, = args
         if type(a0) is not T0: return MISSED
-        x0 = a0.array
+        x0 = a0._array
         if x0.shape != (100, 2) or x0.dtype is not D0 ...: return MISSED
         if not holds(): return MISSED             # the Python values that the function can reach (compile/guards/guard_set.py)
-        s1 = t1.array                             # parameters in the memory that they had
+        s1 = t1._array                             # parameters in the memory that they had
         if s1 is not known[1] and not part.fits(...): return MISSED
         results, grads = part.call(new, x0, s1, x1, *views)     # an error before anything has changed: MISSED too
         ...                                       # writes are noted, gradients and results become tensors
@@ -88,16 +88,16 @@ class Writer:
                 self.names[f"V{i}"] = a
                 lines.append(f"if a{i} is not V{i} and not equal(a{i}, V{i}): {BACK}")
                 continue
-            x = a.array
+            x = a._array
             self.names[f"D{i}"] = x.dtype
             tests = [f"x{i}.shape != {x.shape}", f"x{i}.dtype is not D{i}", f"x{i}.strides != {x.strides}",
-                     f"a{i}.node is not None" if a.node is None else
-                     f"a{i}.node is None or a{i}.node.leaf is not {a.node.leaf} or a{i}.node.hooks is not None",
+                     f"a{i}._node is not None" if a._node is None else
+                     f"a{i}._node is None or a{i}._node.leaf is not {a._node.leaf} or a{i}._node.hooks is not None",
                      f"a{i}.__dict__",
                      f"a{i}._grad is {'not ' * (a._grad is None)}None"]
             tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
             tests += [f"not x{i}.flags.writeable"] * (i in written)
-            lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}.array", f"if {' or '.join(tests)}: {BACK}"]
+            lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}._array", f"if {' or '.join(tests)}: {BACK}"]
             seen.append((f"x{i}", x))
         for k, t in self.program.identical:
             self.names[f"I{k}"] = t
@@ -120,11 +120,11 @@ class Writer:
         lines, arrays = [f"if not holds(): {BACK}"], ", ".join(f"s{i}" for i in range(len(part.sources)))
         if self.program.numbers:
             lines.append(f"if not all(n.agrees() for n in numbers): {BACK}")
-        lines += [f"s{i} = {self.tensor(source)}.array" for i, source in enumerate(part.sources)]
+        lines += [f"s{i} = {self.tensor(source)}._array" for i, source in enumerate(part.sources)]
         if part.watched:
             other = " or ".join(f"s{i} is not known[{i}]" for i in part.watched)
             lines.append(f"if ({other}) and not part.fits([{arrays}]): {BACK}")
-        lines.append(f"views = part.views\nif views is None: {BACK}")
+        lines.append(f"views = part._views\nif views is None: {BACK}")
         if given:
             outside = [f"id(s{i}) in part.state" for i in given]
             doubt = ["program.seen is not views", "program.loose", *(f"s{i}.base is not None" for i in given)]
@@ -142,7 +142,7 @@ class Writer:
             lines.append("clock.last_write = now = tick()")
         for source in program.written:
             t = self.tensor(source)
-            lines += [f"w = {t}.writes", f"if w is None or {t}.viewing is not None: w = writes_of({t})",
+            lines += [f"w = {t}._writes", f"if w is None or {t}._viewing is not None: w = writes_of({t})",
                       "w.count += 1", "w.stamp = now"]
         k = 0
         for leaf, given in program.leaves:
@@ -154,4 +154,4 @@ class Writer:
             flat = ", ".join(f"a{i}" for i in self.tensors)
             return [*lines, f"return rebuilt(plan, [{tensors}], [{flat}])"]
         lines.append(f"r = from_array(results[{what[0]}])")
-        return [*lines, *["r.node = Spent(r.array.shape)"] * what[1], "return r"]
+        return [*lines, *["r._node = Spent(r._array.shape)"] * what[1], "return r"]

@@ -85,10 +85,10 @@ class CompiledFunctionBackward(Node):
             inputs = [inputs[i] for i in places]
         if clock.last_write > self.seq:
             for t in inputs:
-                if t is not None and (writes := t.root.writes) is not None and writes.stamp > self.seq:
-                    raise overwritten(self, writes, "an input", t.array.shape)
+                if t is not None and (writes := t._root._writes) is not None and writes.stamp > self.seq:
+                    raise overwritten(self, writes, "an input", t._array.shape)
         arrays = [np.ascontiguousarray(came[what]).reshape(shapes[what][0]) if kind == "seed" else
-                  saved[what] if kind == "saved" else t.array
+                  saved[what] if kind == "saved" else t._array
                   for (kind, what), t in zip(part.sources, inputs)]
         if not part.fits(arrays):
             raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
@@ -99,7 +99,7 @@ class CompiledFunctionBackward(Node):
         """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would have side effects."""
         given = g if isinstance(g, dict) else {0: g}
         if not mode().grad:  # not recorded: a watcher asked for ops, and gets new arrays
-            found = self.arrays({k: t.array for k, t in given.items()})
+            found = self.arrays({k: t._array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
         ins = [find(source, arguments) for source in program.edges]
@@ -114,7 +114,7 @@ class CompiledFunctionBackward(Node):
         def numbered(t: Tensor) -> tuple[int, bool]:
             outs.append(t)
             return 0, False
-        hooked = [t.node for t in ins if t.node is not None and t.node.hooks is not None]
+        hooked = [t._node for t in ins if t._node is not None and t._node.hooks is not None]
         with entered(arguments) as cut, unhooked(hooked):  # the engine runs the hooks, and goes on below the arguments
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]

@@ -45,7 +45,7 @@ class Part:
 
     def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
-        self.layouts = [layout(v.array) for v in graph.inputs]
+        self.layouts = [layout(v._array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]  # the inputs that the program writes to
         self.shares_written = False  # whether an input that is written shares memory with another reachable tensor
@@ -67,7 +67,7 @@ class Part:
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
-        self.views: tuple | None = None  # the results of `bind`; None: to be made again
+        self._views: tuple | None = None  # the results of `bind`; None: to be made again
         self.state: set[int] = set()  # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
         kinds = [kind for kind, _ in self.sources]
@@ -78,11 +78,11 @@ class Part:
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
         if not self.fresh:
-            return self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+            return self.call(self.new, *arrays, *self._views)  # type: ignore[misc]
         large_arrays.settle()  # compiled programs wait for their loops to be compiled
         self.fresh, token = False, at_once.set(True)
         try:
-            found = self.call(self.new, *arrays, *self.views)  # type: ignore[misc]
+            found = self.call(self.new, *arrays, *self._views)  # type: ignore[misc]
         finally:
             at_once.reset(token)
         self.settle()
@@ -168,16 +168,16 @@ class Part:
                 if layout(arrays[i]) != self.layouts[i]:
                     return False
                 known[i] = arrays[i]
-                if i not in self.passing or self.views is None or self.spans.touch(arrays[i]):
-                    self.views = None  # not for a gradient that is new in each call and only read
-        if self.views is None:
+                if i not in self.passing or self._views is None or self.spans.touch(arrays[i]):
+                    self._views = None  # not for a gradient that is new in each call and only read
+        if self._views is None:
             watched = {*self.watched}
             self.shares_written = overlap([arrays[i] for i in self.owned if i in watched], [
                 arrays[i] for i in self.watched if i not in self.owned])
             if self.shares_written:
                 return False
             self.spans = Spans([arrays[i] for i in self.owned if i in watched])
-            self.views = self.bind(*[arrays[i] for i in self.bound])
+            self._views = self.bind(*[arrays[i] for i in self.bound])
             self.state = {id(arrays[i]) for i in self.bound}
         return True
 
@@ -229,7 +229,7 @@ class Program:
         if undoes:
             self.forward.undo()
         self.proof = Proof(run, [p.lowering.text for p in self.parts if p.lowering])
-        self.gather = picker(self.forward.sources, ".array")
+        self.gather = picker(self.forward.sources, "._array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
         self.replaced = picker(self.dropped)
         self.seen: tuple | None = None  # the `views` for which `loose` was computed
@@ -331,7 +331,7 @@ class Program:
         """
         replay, written = self.replay, {}
         inputs = [np.ones_like(expected.results[self.live[what]]) if kind == "seed" else
-                  old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments).array
+                  old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments)._array
                   for kind, what in (v.source for v in replay.inputs)]
         steps = [s for p in self.parts for s in p.lowering.graph.steps]
         replay.begin(inputs, Counter(v.traced for s in steps for v in s.outs if v.traced))
@@ -343,7 +343,7 @@ class Program:
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
         # from the trace: a written gradient may be freed by now
-        left = {keyed(v.source): v.array for v in replay.inputs}
+        left = {keyed(v.source): v._array for v in replay.inputs}
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
@@ -372,13 +372,13 @@ class Program:
     def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
         """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced run.
         """
-        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments).array for s in self.forward.sources]
+        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments)._array for s in self.forward.sources]
         results, grads = run(self.forward, arrays)
         if self.backward is None:
             return results, grads, []
         seeds = [np.ones(expected.results[i].shape, expected.results[i].dtype) for i in self.live]
         given = {"seed": seeds, "saved": results[self.results:]}
-        arrays = [given[kind][what] if kind in given else find((kind, what), arguments).array
+        arrays = [given[kind][what] if kind in given else find((kind, what), arguments)._array
                   for kind, what in self.backward.sources]
         return results, grads, run(self.backward, arrays)[0]
 
@@ -388,35 +388,35 @@ class Program:
         assert backward is not None
         if self.shared is None:  # backward must notice a write to a result that it reads
             self.shared = {j: i for i, t in enumerate(tensors) for j, a in enumerate(saved)
-                           if np.may_share_memory(t.array, a)}
+                           if np.may_share_memory(t._array, a)}
         inputs: list[Tensor | None] = []
         for source in backward.sources:
             what = source[1]
             if source[0] == "saved" and what in self.shared:
                 alias = from_array(saved[what])  # the result itself refers to the node: a reference cycle
-                alias.writes = writes_of(tensors[self.shared[what]])
+                alias._writes = writes_of(tensors[self.shared[what]])
                 inputs.append(alias)
             else:
                 inputs.append(None if source[0] in ("seed", "saved") else find(source, arguments))
-        shapes = [(tensors[i].array.shape, tensors[i].array.dtype) for i in self.live]
+        shapes = [(tensors[i]._array.shape, tensors[i]._array.dtype) for i in self.live]
         node = CompiledFunctionBackward()
-        node.edges = tuple(find(source, arguments).node for source in self.edges)
+        node.edges = tuple(find(source, arguments)._node for source in self.edges)
         node.seq, node.where, node.shape = tick(), None, None
         node.saved, node.call = (self, shapes, saved, Kept(inputs)), (call, arguments)
         if len(self.live) == 1:
-            tensors[self.live[0]].node, node.shape = node, shapes[0][0]
+            tensors[self.live[0]]._node, node.shape = node, shapes[0][0]
         else:
             for k, i in enumerate(self.live):
-                tensors[i].node = Output(node, k, tick(), shapes[k][0])
+                tensors[i]._node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
         """Whether the arguments share no memory with tensors that the function reaches or arrays that are written."""
         forward, owned = self.forward, self.owned
         if not all([arrays[k].flags.writeable for k in owned]):
             return False
-        if self.seen is not forward.views:
+        if self.seen is not forward._views:
             self.loose = any(arrays[k].base is not None or k in self.given_in for k in owned)
-            self.seen = forward.views
+            self.seen = forward._views
             self.spans = Spans([a for k, a in enumerate(arrays) if k not in self.given_in])
         for i in self.given_in:
             a = arrays[i]

@@ -22,9 +22,9 @@ MAX_FILES = 2048
 def recorded(graph: Graph) -> bytes:
     """A digest of a recorded run: its steps, settings, shapes, kinds of inputs and constants."""
     found = hashlib.sha256(listing(graph).encode())
-    found.update(repr([(v.source[0], v.array.shape, v.array.strides, v.dtype.str) for v in graph.inputs]).encode())
+    found.update(repr([(v.source[0], v._array.shape, v._array.strides, v.dtype.str) for v in graph.inputs]).encode())
     for v in {v: None for s in graph.steps for v in values_in(s.args) if v.kind == "constant"}:
-        found.update(np.ascontiguousarray(v.array).data if v.dtype.kind in "biufc" else v.array.tobytes())
+        found.update(np.ascontiguousarray(v._array).data if v.dtype.kind in "biufc" else v._array.tobytes())
     return found.digest()
 
 

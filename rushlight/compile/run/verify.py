@@ -91,7 +91,7 @@ class Checker:
                 np.copyto(a, self.known[v])
         for s in steps:
             if isinstance(s, Store):
-                np.copyto(made[s.target], s.value.array if s.value.kind == "constant" else self.known[s.value])
+                np.copyto(made[s.target], s.value._array if s.value.kind == "constant" else self.known[s.value])
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         for book in (self.known, self.places, self.unsure):
             for v in [v for v in book if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)]:
@@ -158,7 +158,7 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
     plain: dict[Value, np.ndarray] = {}
 
     def array(v: Value) -> Any:
-        return found[v] if v in found else v.array if v.kind == "constant" else given[v]
+        return found[v] if v in found else v._array if v.kind == "constant" else given[v]
     with np.errstate(all="ignore"):
         for s in steps:
             if isinstance(s, Store):

@@ -99,7 +99,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
-    if input.array.dtype.kind in "iu":
+    if input._array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     if inplace:
         return assign(input, a.hardtanh(before_write(input), min_val, max_val))
@@ -240,7 +240,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> rushlight.nn.functional.threshold(rushlight.tensor([-1., 0.1, 2.]), 0.1, 20.)
     tensor([20., 20.,  2.])
     """
-    if input.array.dtype.kind in "iu":
+    if input._array.dtype.kind in "iu":
         threshold, value = int(threshold), int(value)
     if inplace:
         return assign(input, a.threshold(before_write(input), threshold, value))
@@ -255,13 +255,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> rushlight.nn.functional.glu(rushlight.tensor([3., 4., 0., 100.]))
     tensor([1.5000, 4.0000])
     """
-    if input.array.ndim == 0:
+    if input._array.ndim == 0:
         raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
-    n = input.array.shape[wrap(dim, input.array.ndim)]
+    n = input._array.shape[wrap(dim, input._array.ndim)]
     if n % 2:
         raise RuntimeError(explain(f"Halving dimension must be even, but dimension {dim} is size {n}"))
     value, gate = chunk(input, 2, dim)
-    if gate.array.size >= ELEMENTWISE_ELEMENTS:    # loops take what lies in a row: 1024 x 1024 in 1.6 ms, not 2.0
+    if gate._array.size >= ELEMENTWISE_ELEMENTS:    # loops take what lies in a row: 1024 x 1024 in 1.6 ms, not 2.0
         gate = contiguous(gate)
     return called(in_single(lambda a, b: e.mul(a, e.sigmoid(b)), value, gate), "GluBackward0")
 
@@ -275,19 +275,19 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1, 0.2, 0.3]))
     tensor([[-0.1000, -0.2000,  2.0000]])
     """
-    n, ndim = weight.numel(), input.array.ndim
-    if weight.array.ndim > 1:
+    n, ndim = weight.numel(), input._array.ndim
+    if weight._array.ndim > 1:
         raise RuntimeError(explain("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-                                   f"{weight.array.ndim}"))
+                                   f"{weight._array.ndim}"))
     if n != 1:
         if ndim == 0:
             raise RuntimeError(explain("Not allow zero-dim input tensor."))
-        channels = input.array.shape[1] if ndim > 1 else 1
+        channels = input._array.shape[1] if ndim > 1 else 1
         if channels != n:
             raise RuntimeError(explain("Mismatch of parameter numbers and input channel size. Found parameter "
                                        f"numbers = {n} and channel size = {channels}.",
                                        f"make the layer take {channels} (num_parameters={channels}), or 1 for all"))
-    if weight.array.ndim and ndim != 2:
+    if weight._array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
     return a.prelu_core(input, weight)
 
@@ -314,7 +314,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
     """1 where x > 0, elsewhere uniform: drawn for those only, in order, with 53 bits, as torch does."""
-    x = input.array
+    x = input._array
     noticed(input)
     negative = ~(x > 0)
     r = np.ones_like(x)
@@ -335,7 +335,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     >>> rushlight.nn.functional.softmax(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.0900, 0.2447, 0.6652])
     """
-    return reduce_api.softmax(input, default_dim("softmax", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(input, default_dim("softmax", input._array.ndim) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -344,7 +344,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     >>> rushlight.nn.functional.softmin(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.6652, 0.2447, 0.0900])
     """
-    return reduce_api.softmax(e.neg(input), default_dim("softmin", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(e.neg(input), default_dim("softmin", input._array.ndim) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -353,7 +353,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     >>> rushlight.nn.functional.log_softmax(rushlight.tensor([[1000., 0.]]), dim=1)
     tensor([[    0., -1000.]])
     """
-    return reduce_api.log_softmax(input, default_dim("log_softmax", input.array.ndim) if dim is None else dim, dtype)
+    return reduce_api.log_softmax(input, default_dim("log_softmax", input._array.ndim) if dim is None else dim, dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

@@ -36,10 +36,10 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
     size = np.bincount(bag[kept], minlength=len(starts) - 1) if mode else np.zeros(len(starts) - 1, np.int64)
     largest = size
     if mode == 2:
-        largest = np.zeros(out.array.shape, np.int64)
+        largest = np.zeros(out._array.shape, np.int64)
         for i in np.flatnonzero(size):
             rows = flat[kept & (bag == i)]
-            largest[i] = rows[weight.array[rows].argmax(0)]
+            largest[i] = rows[weight._array[rows].argmax(0)]
     if mode == 0 and padding_idx is None and per_sample_weights is None:
         bag = bag[:0]
     return out, *(from_array(a.astype(np.int64)) for a in (bag, size, largest.copy()))  # type: ignore[return-value]

@@ -41,7 +41,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
                                    f"shape {list(input.shape)} and num_groups={group}"))
     rows = reshape(input, (N, group, C // group * HxW))
     out, mean, var = norm.layer_norm(rows, None, None, (2,), eps)
-    out, column = reshape(out, input.array.shape), (C,) + (1,) * (input.array.ndim - 2)
+    out, column = reshape(out, input._array.shape), (C,) + (1,) * (input._array.ndim - 2)
     if weight is not None:
         out = e.mul(out, reshape(weight, column))
     if bias is not None:
@@ -62,14 +62,14 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     normalization.check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     made = trained(input, weight, bias, running_mean, running_var, momentum, eps) if training else (
         normalization.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps),
-        from_array(np.zeros(0, input.array.dtype)), from_array(np.zeros(0, input.array.dtype)))
+        from_array(np.zeros(0, input._array.dtype)), from_array(np.zeros(0, input._array.dtype)))
     return made if out is None else into(out, made)
 
 
 def trained(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
             running_var: Tensor | None, momentum: float, eps: float) -> Statistics:
     """By the statistics of the batch, which move the running ones."""
-    shape = input.array.shape
+    shape = input._array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
     normalization.update_running(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
     return out, *[reshape(t, (-1,)) for t in statistics(mean, var, eps)]
@@ -77,4 +77,4 @@ def trained(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_m
 
 def statistics(mean: Tensor, var: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Mean and 1 / sqrt(var + eps), as constants."""
-    return from_array(mean.array), e.rsqrt(e.add(from_array(var.array), eps))
+    return from_array(mean._array), e.rsqrt(e.add(from_array(var._array), eps))

@@ -32,30 +32,30 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if not plain:                                 # a right call alone is
         check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
-        heads = query.array.shape[-3]
-        key, value = (repeat_interleave(t, heads // t.array.shape[-3], -3) for t in (key, value))
-    scale = 1 / math.sqrt(max(1, query.array.shape[-1])) if scale is None else scale
+        heads = query._array.shape[-3]
+        key, value = (repeat_interleave(t, heads // t._array.shape[-3], -3) for t in (key, value))
+    scale = 1 / math.sqrt(max(1, query._array.shape[-1])) if scale is None else scale
     if dropout_p > 0 or not (plain or at_once(query, key, value, attn_mask)):
         p, somewhere = weights(query, key, attn_mask, is_causal, scale)
         return seen(dropout(p, dropout_p) if dropout_p > 0 else p, value, somewhere)
     if attn_mask is None:
         return attention([query, key, value], is_causal, scale)[0]
-    if attn_mask.array.dtype.kind == "b":
-        attn_mask = e.where(attn_mask, created(from_array(np.zeros((), query.array.dtype))), -math.inf)
+    if attn_mask._array.dtype.kind == "b":
+        attn_mask = e.where(attn_mask, created(from_array(np.zeros((), query._array.dtype))), -math.inf)
     return attention([query, key, value, attn_mask], is_causal, scale)[0]
 
 
 def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
     """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask without a gradient."""
-    q, k, v, m = query.array, key.array, value.array, mode()
+    q, k, v, m = query._array, key._array, value._array, mode()
     if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
         return False                              # samples of vmap
     q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
     return (q.dtype is k.dtype is v.dtype and q.dtype.kind in "fV" and len(q_shape) > 1
             and q_shape[:-2] == k_shape[:-2] == v_shape[:-2] and q_shape[-1] == k_shape[-1]
             and k_shape[-2] == v_shape[-2] and q.size > 0 < v.size and (m.watch is None or not m.watch.differentiates)
-            and (mask is None or ((mask.node is None or not m.grad) and mask.array.__class__ is np.ndarray
-                                  and covers(mask.array.shape, (*q_shape[:-1], k_shape[-2])))))
+            and (mask is None or ((mask._node is None or not m.grad) and mask._array.__class__ is np.ndarray
+                                  and covers(mask._array.shape, (*q_shape[:-1], k_shape[-2])))))
 
 
 def covers(mask: tuple, scores: tuple) -> bool:
@@ -65,17 +65,17 @@ def covers(mask: tuple, scores: tuple) -> bool:
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
     """Errors where the arguments do not go together."""
-    shapes = [t.array.shape for t in (query, key, value)]
+    shapes = [t._array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
         raise RuntimeError(explain("scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 "
                                    f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value "
                                    f"dim: {len(shapes[2])} instead."))
-    if len({t.array.dtype for t in (query, key, value)}) > 1:
+    if len({t._array.dtype for t in (query, key, value)}) > 1:
         raise RuntimeError(explain("Expected query, key, and value to have the same dtype, but got query.dtype: "
                                    f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."))
     if mask is not None and is_causal:
         raise RuntimeError(explain("scaled_dot_product_attention: Explicit attn_mask should not be set when "
                                    "is_causal=True", "leave one of them out"))
-    if mask is not None and mask.array.dtype.kind != "b" and mask.array.dtype != query.array.dtype:
+    if mask is not None and mask._array.dtype.kind != "b" and mask._array.dtype != query._array.dtype:
         raise RuntimeError(explain(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got "
                                    f"attn_mask.dtype: {mask.dtype} and  query.dtype: {query.dtype} instead."))

@@ -25,16 +25,16 @@ def convolve(n: int) -> Callable:
 
     def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
              dilation: Any = 1, groups: int = 1) -> Tensor:
-        x, added = (input, False) if input.array.ndim == n + 2 else with_batch(input, n, name)
+        x, added = (input, False) if input._array.ndim == n + 2 else with_batch(input, n, name)
         stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
         if isinstance(padding, str):
             check_weight(weight, n, name, input)
-            x, padding = padded(x, padding, weight.array.shape[2:], stride, dilation)
+            x, padding = padded(x, padding, weight._array.shape[2:], stride, dilation)
         else:
             padding = each(padding, n, "padding")
         check_steps(stride, padding)
         check_weight(weight, n, name, input)
-        check_bias(bias, weight.array.shape[0], name)
+        check_bias(bias, weight._array.shape[0], name)
         check_dtypes(input, weight=weight, bias=bias)
         out = convolution(x, weight, bias, stride, padding, dilation, groups)
         return without_batch(out, added) if added else out
@@ -81,25 +81,25 @@ def check_steps(stride: tuple, padding: tuple) -> None:
 def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
     """RuntimeError unless all have the input's dtype."""
     for name, t in others.items():
-        if t is not None and t.array.dtype != input.array.dtype:
+        if t is not None and t._array.dtype != input._array.dtype:
             raise RuntimeError(explain(f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
                                        "convert one with .to(dtype)"))
 
 
 def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     """RuntimeError unless the weight has n + 2 dimensions."""
-    dims, shape = weight.array.ndim, list(weight.shape)
+    dims, shape = weight._array.ndim, list(weight.shape)
     if dims < 3:
         raise RuntimeError(explain(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name))
     if dims != n + 2:
         raise RuntimeError(explain(f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
-                                   f"{input.array.ndim}-dimensional input of size {list(input.shape)} instead",
+                                   f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
                                    f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)", op=name))
 
 
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     """RuntimeError unless the bias has one number for each output channel."""
-    if bias is not None and bias.array.shape != (channels,):
+    if bias is not None and bias._array.shape != (channels,):
         raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of "
                                    f"size {list(bias.shape)} instead"))
 
@@ -112,14 +112,14 @@ def convolve_transposed(n: int) -> Callable:
              output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        if bias is not None and is_half(x.array) and bias.dtype is weight.dtype is x.dtype:  # rounded with the bias
+        if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:  # rounded with the bias
             return called(in_single(lambda x, w, b: conv(x, w, b, stride, padding, output_padding, groups, dilation),
                                     input, weight, bias), "ConvolutionBackward0")
         stride, padding = each(stride, n, "stride"), each(padding, n, "padding")
         dilation, extra = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
         check_transposed(x, weight, stride, dilation, extra)
         whole = tuple((i - 1) * s + d * (k - 1) + 1 for i, s, d, k in zip(
-            x.array.shape[2:], stride, dilation, weight.array.shape[2:]))
+            x._array.shape[2:], stride, dilation, weight._array.shape[2:]))
         size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
         if any(m < 1 for m in size):
             raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
@@ -129,7 +129,7 @@ def convolve_transposed(n: int) -> Callable:
             out = conv_input_grad(x, weight, whole, stride, (0,) * n, dilation, groups)
             out = pad(out, [a for p, o in reversed(list(zip(padding, extra))) for a in (-p, o - p)])
         if bias is not None:
-            check_bias(bias, out.array.shape[1], name)
+            check_bias(bias, out._array.shape[1], name)
             out = e.add(out, reshape(bias, (-1,) + (1,) * n))
         return without_batch(out, added)
 
@@ -149,7 +149,7 @@ def convolve_transposed(n: int) -> Callable:
 
 def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple) -> None:
     """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
-    channels, wanted = x.array.shape[1], weight.array.shape[0]
+    channels, wanted = x._array.shape[1], weight._array.shape[0]
     if channels != wanted:
         raise RuntimeError(explain(f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
                                    f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
@@ -213,15 +213,15 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape
     torch.Size([3, 1, 4])
     """
-    x, w = input.array.shape, weight.array.shape
+    x, w = input._array.shape, weight._array.shape
     if len(x) != 3:
         raise RuntimeError(explain("Input must have 3 dims: time, batch, in_channel", shape=x))
     if len(w) != 3:
         raise RuntimeError(explain("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w))
-    if bias.array.ndim != 1:
+    if bias._array.ndim != 1:
         raise RuntimeError(explain("Bias must be 1-D", shape=tuple(bias.shape)))
     if x[2] != w[1]:
         raise RuntimeError(explain("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w))
-    if w[2] != bias.array.shape[0]:
+    if w[2] != bias._array.shape[0]:
         raise RuntimeError(explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w))
     return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))

@@ -32,16 +32,16 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     inputs, lengths = whole_numbers(input_lengths, "input_lengths"), whole_numbers(target_lengths, "target_lengths")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
-    alone = log_probs.array.ndim == 2 and len(inputs) == 1
+    alone = log_probs._array.ndim == 2 and len(inputs) == 1
     x = unsqueeze(log_probs, 1) if alone else log_probs
     check(x, targets, inputs, lengths, blank)
-    loss, _ = c.ctc(x, targets if targets.array.dtype.kind in "iu" else targets.long(), inputs, lengths, blank)
+    loss, _ = c.ctc(x, targets if targets._array.dtype.kind in "iu" else targets.long(), inputs, lengths, blank)
     if alone:
         loss = reshape(loss, ())
     if zero_infinity:
         loss = e.where(e.isinf(loss), 0, loss)
     if reduction == "mean":
-        loss = e.div(loss, created(from_array(np.array([max(n, 1) for n in lengths], loss.array.dtype))))
+        loss = e.div(loss, created(from_array(np.array([max(n, 1) for n in lengths], loss._array.dtype))))
     return r.sum(loss) if reduction == "sum" else reduced(loss, reduction)
 
 
@@ -49,23 +49,23 @@ def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
     """Lengths as Python ints. RuntimeError for a tensor of others."""
     if not isinstance(lengths, Tensor):
         return tuple(int(n) for n in lengths)
-    if lengths.array.dtype.kind not in "iu":
+    if lengths._array.dtype.kind not in "iu":
         raise RuntimeError(explain(f"{name} must be integral", "convert it with .long()", dtype=lengths.dtype))
     noticed(lengths)
-    return tuple(lengths.array.ravel().tolist())
+    return tuple(lengths._array.ravel().tolist())
 
 
 def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[int, ...], blank: int) -> None:
     """RuntimeError, in torch's words, where sizes and lengths do not fit, or numbers are not of float32 or float64."""
-    if not x.is_floating_point() or x.array.dtype.itemsize < 4:
+    if not x.is_floating_point() or x._array.dtype.itemsize < 4:
         raise NotImplementedError(explain(f'"ctc_loss" not implemented for \'{x.dtype.scalar_type}\'',
                                           "convert log_probs with .float()"))
-    if x.array.ndim != 3:
-        raise RuntimeError(explain(f"Expected 3-dimensional tensor, but got {x.array.ndim}-dimensional tensor for "
+    if x._array.ndim != 3:
+        raise RuntimeError(explain(f"Expected 3-dimensional tensor, but got {x._array.ndim}-dimensional tensor for "
                                    "argument #1 'log_probs'", "(T, N, C): time, batch, classes"))
-    if x.array.size == 0:
+    if x._array.size == 0:
         raise RuntimeError(explain("log_probs tensor must not be empty", shape=tuple(x.shape)))
-    times, batch, classes = x.array.shape
+    times, batch, classes = x._array.shape
     if not 0 <= blank < classes:
         raise RuntimeError(explain("blank must be in label range", f"it is a class, from 0 to {classes - 1}"))
     for name, given, most in (("input_lengths", inputs, times), ("target_lengths", lengths, None)):
@@ -75,7 +75,7 @@ def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[in
             raise RuntimeError(explain(f"Expected {name} to have value at least 0, but got value {min(given)}"))
         if most is not None and max(given) > most:
             raise RuntimeError(explain(f"Expected {name} to have value at most {most}, but got value {max(given)}"))
-    check_targets(targets.array.shape, batch, lengths)
+    check_targets(targets._array.shape, batch, lengths)
 
 
 def check_targets(shape: tuple[int, ...], batch: int, lengths: tuple[int, ...]) -> None:

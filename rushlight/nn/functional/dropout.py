@@ -20,7 +20,7 @@ def check_p(p: float) -> None:
 def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
     """Zero elements, or whole channels, with probability p; divide the others by 1 - p."""
     check_p(p)
-    if not training or p == 0 or input.array.size == 0:
+    if not training or p == 0 or input._array.size == 0:
         return input
     inside = taken.get() is not None or mode().batch is not None      # then torch draws in the order of the elements
     like = input.contiguous() if inside else input
@@ -54,8 +54,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             [0., 0., 0.]])
     """
     check_p(p)
-    if input.array.ndim not in (2, 3):
-        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input.array.ndim}D input. Note "
+    if input._array.ndim not in (2, 3):
+        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. Note "
                                    "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
                                    "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
                                    "inputs)."))
@@ -76,10 +76,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             [0., 0.]])
     """
     check_p(p)
-    if input.array.ndim not in (3, 4):
-        warn(f"dropout2d: Received a {input.array.ndim}-D input to dropout2d, which is deprecated and will result "
+    if input._array.ndim not in (3, 4):
+        warn(f"dropout2d: Received a {input._array.ndim}-D input to dropout2d, which is deprecated and will result "
              "in an error in a future release.")
-    elif input.array.ndim == 3:
+    elif input._array.ndim == 3:
         warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
              "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean dropout1d?")
     return apply_dropout(input, p, training, inplace, features=True)
@@ -98,15 +98,15 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             [0., 0.]])
     """
     check_p(p)
-    if input.array.ndim not in (4, 5):
-        warn(f"dropout3d: Received a {input.array.ndim}-D input to dropout3d, which is deprecated and will result "
+    if input._array.ndim not in (4, 5):
+        warn(f"dropout3d: Received a {input._array.ndim}-D input to dropout3d, which is deprecated and will result "
              "in an error in a future release.")
     return batched(input, 4, p, training, inplace)
 
 
 def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bool) -> Tensor:
     """Dropout of channels. An input of `unbatched` dimensions is one sample."""
-    if input.array.ndim != unbatched:
+    if input._array.ndim != unbatched:
         return apply_dropout(input, p, training, inplace, features=True)
     one = apply_dropout(input.unsqueeze(0), p, training, False, features=True).squeeze(0)
     return assign(input, one) if inplace else one
@@ -141,7 +141,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 def apply_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
     check_p(p)
-    if not training or p == 0 or input.array.size == 0:
+    if not training or p == 0 or input._array.size == 0:
         return input
     if p == 1:
         r = e.mul(input, 0)

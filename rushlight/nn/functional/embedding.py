@@ -26,25 +26,25 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     tensor([[3., 4.],
             [1., 2.]])
     """
-    if weight.array.ndim != 2:
+    if weight._array.ndim != 2:
         raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
-    if input.array.dtype.kind not in "iu":
+    if input._array.dtype.kind not in "iu":
         raise RuntimeError(explain("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
                                    f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
                                    "convert with .long()"))
     padding_idx = padding_row(padding_idx, weight)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
-    if sparse and weight.node is not None and weight.node.leaf:
+    if sparse and weight._node is not None and weight._node.leaf:
         if scale_grad_by_freq:
             raise RuntimeError(explain("embedding_backward: scale_grad_by_freq not supported with sparse gradients"))
         from rushlight.sparse.rows import looked_up  # loaded with the first sparse gradient
         return looked_up(weight, input, padding_idx)
     rows = places.embedding(weight, input, padding_idx)
-    if scale_grad_by_freq and rows.node is not None:
+    if scale_grad_by_freq and rows._node is not None:
         noticed(input)
-        _, where, often = np.unique(input.array, return_inverse=True, return_counts=True)
-        share = 1 / often[where].reshape((*input.array.shape, 1))
+        _, where, often = np.unique(input._array, return_inverse=True, return_counts=True)
+        share = 1 / often[where].reshape((*input._array.shape, 1))
         return with_gradient_times(rows, share)
     return rows
 
@@ -53,7 +53,7 @@ def padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
     """The padding row counted from the front. AssertionError for a row that does not exist."""
     if padding_idx is None:
         return None
-    n = weight.array.shape[0]
+    n = weight._array.shape[0]
     if not -n <= padding_idx < n:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % n
@@ -63,7 +63,7 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
     """Scale the rows that are looked up and longer than `max_norm` down to it, in place."""
     noticed(input)
     with no_grad():
-        rows = from_array(np.unique(input.array))
+        rows = from_array(np.unique(input._array))
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
@@ -72,7 +72,7 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
     """x, whose gradient will be multiplied by `share`."""
-    factor = from_array(share.astype(x.array.dtype))
+    factor = from_array(share.astype(x._array.dtype))
     return e.add(e.mul(x, factor), e.mul(x.detach(), 1 - factor))
 
 
@@ -103,7 +103,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                                                                  if scale_grad_by_freq else "sparse weights")))
     check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
-    if input.array.ndim == 2 and input.array.size and offsets is None and padding_idx is None:
+    if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         return of_one_size(rows, per_sample_weights, mode)
     flat, starts = bags(input, offsets, include_last_offset)
@@ -119,16 +119,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
 def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
     """torch's errors for rows that are not there, and for factors of another shape or dtype."""
-    if weight.array.ndim != 2:
+    if weight._array.ndim != 2:
         raise RuntimeError(explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape)))
-    n, at = len(weight.array), input.array
+    n, at = len(weight._array), input._array
     if padding_idx is not None and not -n <= padding_idx < n:
         raise RuntimeError(explain("padding_idx must be within the number of embeddings", op="embedding_bag",
                                    padding_idx=padding_idx, rows=n))
-    if factors is not None and factors.array.shape != at.shape:
+    if factors is not None and factors._array.shape != at.shape:
         raise ValueError(explain(f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must "
                                  f"have the same shape as the input ({list(input.shape)})"))
-    if factors is not None and factors.array.dtype != weight.array.dtype:
+    if factors is not None and factors._array.dtype != weight._array.dtype:
         raise RuntimeError(explain("expected per_sample_weights to have the same type as the weight, but got "
                                    f"{factors.dtype} and {weight.dtype}", "convert one: .to(weight.dtype)"))
     if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not 0 <= at.min() <= at.max() < n:
@@ -146,18 +146,18 @@ def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
 def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:
     """The rows one after another, and where each bag begins, with the end of the last."""
     noticed(input)
-    if input.array.ndim == 2:
+    if input._array.ndim == 2:
         if offsets is not None:
             raise ValueError(explain("if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
                                      f"of fixed length sequences. However, found offsets of type {type(offsets)}"))
-        b, n = input.array.shape
-        return input.array.reshape(-1), np.arange(b + 1) * n
-    if input.array.ndim != 1:
-        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}"))
-    if offsets is None or offsets.array.ndim != 1:
+        b, n = input._array.shape
+        return input._array.reshape(-1), np.arange(b + 1) * n
+    if input._array.ndim != 1:
+        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"))
+    if offsets is None or offsets._array.ndim != 1:
         raise ValueError(explain("offsets has to be a 1D Tensor but got "
-                                 + ("None" if offsets is None else f"{offsets.array.ndim} dimensions")))
-    given, size = offsets.array, input.array.size
+                                 + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")))
+    given, size = offsets._array, input._array.size
     if given.dtype.kind not in "iu":
         raise RuntimeError(explain("Expected tensor for argument #1 'offsets' to have one of the following scalar types: "
                                    f"Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead"))
@@ -172,21 +172,21 @@ def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.
     starts = given if include_last else np.append(given, size if given.size else 0)
     if (np.diff(starts) < 0).any():
         raise RuntimeError(explain("offsets must not decrease: each says where a bag begins", offsets=given.tolist()))
-    return input.array[:starts[-1]], starts
+    return input._array[:starts[-1]], starts
 
 
 def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     """The rows of each bag added up, averaged, or their largest elements; 0 for an empty bag."""
-    width = rows.array.shape[1]
-    blank = from_array(np.zeros((count, width), rows.array.dtype))
+    width = rows._array.shape[1]
+    blank = from_array(np.zeros((count, width), rows._array.dtype))
     if mode == "max":
         if bag.size == 0:
             return blank.index_add(0, from_array(bag), rows)        # a part of the graph, as every bag
         counts = np.bincount(bag, minlength=count)
         filled = np.flatnonzero(counts)
         begins = (np.cumsum(counts) - counts)[filled]
-        best = np.repeat(np.maximum.reduceat(rows.array, begins, 0), counts[filled], 0)
-        places = np.where(rows.array == best, np.arange(len(bag))[:, None], len(bag))
+        best = np.repeat(np.maximum.reduceat(rows._array, begins, 0), counts[filled], 0)
+        places = np.where(rows._array == best, np.arange(len(bag))[:, None], len(bag))
         first = np.full((count, width), len(bag))
         first[filled] = np.minimum.reduceat(places, begins, 0)
         taken = rows.gather(0, from_array(np.minimum(first, len(bag) - 1)))
@@ -195,7 +195,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     if mode == "sum":
         return total
     sizes = np.maximum(np.bincount(bag, minlength=count), 1)[:, None]
-    return e.div(total, from_array(sizes.astype(rows.array.dtype)))
+    return e.div(total, from_array(sizes.astype(rows._array.dtype)))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -207,13 +207,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[0, 0, 1],
             [1, 0, 0]])
     """
-    t = tensor.array
+    t = tensor._array
     if t.dtype != np.int64:
         raise RuntimeError(explain("one_hot is only applicable to index tensor of type LongTensor.",
                                    "convert with .long()", dtype=tensor.dtype))
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
-    known = t if num_classes == -1 or tensor.is_meta else holder(tensor).array          # in vmap of all samples
+    known = t if num_classes == -1 or tensor.is_meta else holder(tensor)._array          # in vmap of all samples
     checked = t.size and not (tensor.is_meta and num_classes != -1)
     if checked and known.min() < 0:
         raise RuntimeError(explain("Class values must be non-negative."))

@@ -30,10 +30,10 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
             if len(ratios) != n:
                 raise ValueError(explain(f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
                                          f"one for each of {n} dimensions", output_ratio=ratios))
-            output_size = tuple(int(s * float(r)) for s, r in zip(x.array.shape[2:], ratios))
+            output_size = tuple(int(s * float(r)) for s, r in zip(x._array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
         check(x, kernel, name)
-        samples = rand(*x.array.shape[:2], n, dtype=x.dtype) if _random_samples is None else \
+        samples = rand(*x._array.shape[:2], n, dtype=x.dtype) if _random_samples is None else \
             checked(_random_samples, x, n)
         values, indices = pool.fractional_max_pool(x, samples, kernel, out)
         called(values, f"FractionalMaxPool{n}DBackward0")
@@ -77,8 +77,8 @@ def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
     """RuntimeError or NotImplementedError for empty windows, an empty input, or integers."""
     if min(kernel) < 1:
         raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))
-    if prod(x.array.shape[1:]) == 0:
-        at = x.array.shape.index(0, 1)
+    if prod(x._array.shape[1:]) == 0:
+        at = x._array.shape.index(0, 1)
         raise RuntimeError(explain(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
                                    f"{list(x.shape)} with dimension {at} being empty."))
     if not x.is_floating_point():
@@ -88,14 +88,14 @@ def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
 
 def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:
     """The samples given. RuntimeError, in torch's words, where they do not go with the input."""
-    shape, what = samples.array.shape, ""
+    shape, what = samples._array.shape, ""
     if samples.dtype is not x.dtype:
         what = "Expect _random_samples to have the same dtype as input"
     elif len(shape) != 3:
         what = f"Expect _random_samples to have 3 dimensions, got {len(shape)}"
-    elif shape[0] < x.array.shape[0]:
+    elif shape[0] < x._array.shape[0]:
         what = "Expect _random_samples.size(0) no less then input batch size."
-    elif shape[1] != x.array.shape[1]:
+    elif shape[1] != x._array.shape[1]:
         what = "Expect _random_samples.size(1) equals to input channel size."
     elif shape[2] != n:
         what = f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}."

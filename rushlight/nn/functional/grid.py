@@ -53,8 +53,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
     """The image at the points: their positions, the weights of the elements around them, and the sum."""
     check_sizes(input, grid, mode)
-    batch, channels, *size = input.array.shape
-    out = grid.array.shape[1:-1]
+    batch, channels, *size = input._array.shape
+    out = grid._array.shape[1:-1]
     sizes = tuple(reversed(size))                 # as points have them: x first
     points = reshape(grid, (batch, prod(out), len(size)))
     position = g.grid_position(points, sizes, "zeros" if mode == "bicubic" else padding, align)
@@ -69,11 +69,11 @@ def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool)
 
 def corner_weights(part: Tensor) -> Tensor:
     """Products of each dimension's weights: part (N, P, n) -> (N, K, P), x fastest."""
-    batch, points, n = part.array.shape
+    batch, points, n = part._array.shape
     product = stack(cubic(select(part, 2, 0)), 1)
     for i in range(1, n):
         own = stack(cubic(select(part, 2, i)), 1)
-        taps = own.array.shape[1] * product.array.shape[1]
+        taps = own._array.shape[1] * product._array.shape[1]
         product = reshape(e.mul(unsqueeze(own, 2), unsqueeze(product, 1)), (batch, taps, points))
     return product
 
@@ -91,7 +91,7 @@ def cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:
 
 def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
     """RuntimeError, in torch's words, where image and grid do not fit."""
-    x, y = list(input.array.shape), list(grid.array.shape)
+    x, y = list(input._array.shape), list(grid._array.shape)
     n = len(x) - 2
     sizes = f"got input with sizes {x} and grid with sizes {y}"
     if not x or not y or x[0] != y[0]:
@@ -203,12 +203,12 @@ def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
     if n not in (2, 3):
         raise NotImplementedError(explain("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
                                           f"respectively. Got size {size}."))
-    if theta.array.ndim != 3 or theta.array.shape[1:] != (n, n + 1):
+    if theta._array.ndim != 3 or theta._array.shape[1:] != (n, n + 1):
         raise ValueError(explain(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
                                  f"Got {theta.shape}."))
     if min(size) <= 0:
         raise ValueError(explain(f"Expected non-zero, positive output size. Got {size}"))
-    if theta.array.shape[0] != size[0]:
+    if theta._array.shape[0] != size[0]:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
-                                   f"[{size[0]}, {n + 1}] but got: [{theta.array.shape[0]}, {n + 1}].",
+                                   f"[{size[0]}, {n + 1}] but got: [{theta._array.shape[0]}, {n + 1}].",
                                    "a matrix for each image"))

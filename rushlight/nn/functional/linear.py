@@ -27,10 +27,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     >>> rushlight.nn.functional.linear(rushlight.ones(1, 2), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 7.]])
     """
-    if weight.array.ndim == 2 and (bias is None or bias.array.ndim < 2):
+    if weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2):
         return product(input, weight, bias, out=out)
-    if weight.array.ndim not in (1, 2):
-        raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight.array.ndim}",
+    if weight._array.ndim not in (1, 2):
+        raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight._array.ndim}",
                                    "its shape is (out_features, in_features)"))
     if bias is None:
         return matmul(input, weight, out=out)     # of a vector
@@ -46,14 +46,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2, 2))  # (1 + 2) (3 + 4)
     tensor([21.])
     """
-    a, b = input1.array.shape, input2.array.shape
+    a, b = input1._array.shape, input2._array.shape
     if a[:-1] != b[:-1]:
         raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
-    if weight.array.ndim != 3 or (a[-1], b[-1]) != weight.array.shape[1:]:
+    if weight._array.ndim != 3 or (a[-1], b[-1]) != weight._array.shape[1:]:
         raise RuntimeError(explain(f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
                                    f"{list(weight.shape)}", f"make the layer take them (in1_features={a[-1]}, "
                                    f"in2_features={b[-1]}): weight has the shape (out, in1, in2)"))
-    k, i, j = weight.array.shape
+    k, i, j = weight._array.shape
     x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))
     out = reshape(out, (*a[:-1], k))
@@ -78,11 +78,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]), dim=0)
     tensor(0.7071)
     """
-    shape = np.broadcast_shapes(x1.array.shape, x2.array.shape)
+    shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
     dim = wrap(dim, len(shape))
     if x1.dtype is not x2.dtype:
         x1, x2 = promoted(TABLE["mul"], (x1, x2))
-    x1, x2 = (expand(x, shape) if x.array.shape != shape else x for x in (x1, x2))
+    x1, x2 = (expand(x, shape) if x._array.shape != shape else x for x in (x1, x2))
     one, two = (e.div(x, e.clamp_min(norm(x, 2.0, dim, True), eps)) for x in (x1, x2))
     return r.sum(e.mul(one, two), (dim,))
 
@@ -103,14 +103,14 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0., 1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
     tensor([5.0000, 1.0000, 4.2426])
     """
-    if input.array.ndim != 2:
-        raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input.array.ndim}D"))
+    if input._array.ndim != 2:
+        raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input._array.ndim}D"))
     if p < 0:
         raise RuntimeError(explain("pdist only supports non-negative p values"))
-    n = input.array.shape[0]
+    n = input._array.shape[0]
     numbers = np.arange(n)
     pairs = np.flatnonzero(np.less.outer(numbers, numbers))
-    if p == 2 and input.array.__class__ is np.ndarray and input.dtype.category == FLOATING:
+    if p == 2 and input._array.__class__ is np.ndarray and input.dtype.category == FLOATING:
         return apart(input, from_array(pairs))
     i, j = (from_array(k) for k in divmod(pairs, n))
     between = e.sub(input.index_select(0, i), input.index_select(0, j))

@@ -45,7 +45,7 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
 
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
-    if input.array.shape != target.array.shape:
+    if input._array.shape != target._array.shape:
         warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
              "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
 
@@ -54,7 +54,7 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     """The loss times weights of its shape; its mean is then that over the weights."""
     if weight is None:
         return reduced(loss, reduction, name)
-    if weight.array.shape != loss.array.shape:
+    if weight._array.shape != loss._array.shape:
         raise ValueError(explain("Inputs and weight must have the same size.", loss=tuple(loss.shape),
                                  weight=tuple(weight.shape)))
     total = e.mul(loss, weight)
@@ -165,15 +165,15 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     tensor(0.8181)
     """
     if not isinstance(var, Tensor):
-        var = created(from_array(np.full(input.array.shape, var, input.array.dtype)))
-    if var.array.shape != input.array.shape:
-        if input.array.shape[:-1] == var.array.shape:
+        var = created(from_array(np.full(input._array.shape, var, input._array.dtype)))
+    if var._array.shape != input._array.shape:
+        if input._array.shape[:-1] == var._array.shape:
             var = unsqueeze(var, -1)
-        elif [b for a, b in zip(input.array.shape, var.array.shape) if a != b] != [1] or var.dim() != input.dim():
+        elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [1] or var.dim() != input.dim():
             raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
-    if (var.array < 0).any():
+    if (var._array < 0).any():
         raise ValueError(explain("var has negative entry/entries"))
     raw = var.detach()
     safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))           # at least eps, with var's gradient
@@ -185,7 +185,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
     """ValueError unless the shapes are the same; `what` says so, with {input} and {target}."""
-    if input.array.shape != target.array.shape:
+    if input._array.shape != target._array.shape:
         raise ValueError(explain(what.format(input=input.shape, target=target.shape), "give the target the input's shape"))
 
 
@@ -261,7 +261,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
         loss = e.sub(e.xlogy(target, target), e.mul(target, input))
     if reduction == "batchmean":
         total = r.sum(loss)
-        return e.div(total, input.array.shape[0]) if input.array.ndim else total
+        return e.div(total, input._array.shape[0]) if input._array.ndim else total
     return reduced(loss, reduction)
 
 
@@ -281,7 +281,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
-    x, t = input.array, target.array
+    x, t = input._array, target._array
     if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
         return losses.nll_loss(input, target, weight, ignore_index, reduction)
     check_classes(input, target, weight)
@@ -291,7 +291,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
-    x, t = input.array.shape, target.array.shape
+    x, t = input._array.shape, target._array.shape
     if not x:
         raise ValueError(explain("Expected 1 or more dimensions (got 0)", "give a logit for each class"))
     if len(x) > 1 and (not t or x[0] != t[0]):
@@ -307,7 +307,7 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
                                    "convert the weight with .to(dtype)"))
-    if weight is not None and weight.array.shape != (classes,):
+    if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes but got "
                                    f"weight tensor of shape: {list(weight.shape)}"))
 
@@ -328,17 +328,17 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
         reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
-    if input.array.ndim == 0:
+    if input._array.ndim == 0:
         raise RuntimeError(explain("cross_entropy: expected an input of 1 or more dimensions, but got 0"))
-    dim = 1 if input.array.ndim > 1 else 0
+    dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
-    if input.array.shape == target.array.shape:
+    if input._array.shape == target._array.shape:
         return soft_cross_entropy(logs, target, weight, dim, ignore_index, reduction, label_smoothing)
     loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0:
         return loss
     spread = shared_loss(logs, target, weight, dim, ignore_index, reduction)
-    share = label_smoothing / input.array.shape[dim]
+    share = label_smoothing / input._array.shape[dim]
     return e.add(e.mul(loss, 1 - label_smoothing), e.mul(spread, share))
 
 
@@ -355,19 +355,19 @@ def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim:
                                    "a target of the input's shape holds probabilities; class numbers lack its dimension 1"))
     if ignore_index >= 0:
         raise RuntimeError(explain("ignore_index is not supported for floating point target"))
-    classes = logs.array.shape[dim]
+    classes = logs._array.shape[dim]
     if label_smoothing > 0:
         target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
-    loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs.array.ndim, dim)), (dim,)))
+    loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,)))
     if reduction == "mean":
-        return e.div(r.sum(loss), loss.array.size)  # of nothing nan, as in torch
+        return e.div(r.sum(loss), loss._array.size)  # of nothing nan, as in torch
     return reduced(loss, reduction)
 
 
 def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int,
                 reduction: str) -> Tensor:
     """What label smoothing adds: the loss of all classes together."""
-    loss = e.neg(r.sum(times(logs, along_classes(weight, logs.array.ndim, dim)), (dim,)))
+    loss = e.neg(r.sum(times(logs, along_classes(weight, logs._array.ndim, dim)), (dim,)))
     counted = e.ne(target, ignore_index)
     loss = e.where(counted, loss, 0)
     if reduction != "mean":
@@ -394,10 +394,10 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     tensor(1.3863)
     """
     check_linear(input, linear_weight, linear_bias, target, weight, ignore_index, label_smoothing)
-    *classes, features = linear_weight.array.shape
+    *classes, features = linear_weight._array.shape
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
     logits = linear(input, reshape(linear_weight, (-1, features)), flat_bias)
-    logits = reshape(logits, (*input.array.shape[:-1], *classes))
+    logits = reshape(logits, (*input._array.shape[:-1], *classes))
     return cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=label_smoothing,
                          ignore_index=-100 if ignore_index is None else ignore_index)
 
@@ -405,7 +405,7 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
 def check_linear(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor,
                  weight: Tensor | None, ignore_index: int | None, label_smoothing: float) -> None:
     """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
-    x, w = input.array.shape, linear_weight.array.shape
+    x, w = input._array.shape, linear_weight._array.shape
     what = ""
     if len(x) not in (1, 2):
         what = f"expected input with dimensionality 1 or 2, got {len(x)}"
@@ -417,10 +417,10 @@ def check_linear(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | Non
     elif len(w) > 2 and len(x) == 1:
         what = (f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, {w[-1]}), got "
                 f"unbatched input with shape {x}")
-    elif linear_bias is not None and linear_bias.array.shape != w[:-1]:
-        what = f"expected linear_bias shape {w[:-1]}, got {linear_bias.array.shape}"
-    elif weight is not None and weight.array.shape != w[:1]:
-        what = f"expected weight shape to be {w[:1]}, got {weight.array.shape}"
+    elif linear_bias is not None and linear_bias._array.shape != w[:-1]:
+        what = f"expected linear_bias shape {w[:-1]}, got {linear_bias._array.shape}"
+    elif weight is not None and weight._array.shape != w[:1]:
+        what = f"expected weight shape to be {w[:1]}, got {weight._array.shape}"
     elif ignore_index is not None and target.dtype.category >= dtypes.FLOATING:
         what = "ignore_index cannot be specified when target contains probabilities"
     elif not 0 <= label_smoothing <= 1:

@@ -29,7 +29,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     tensor([2., 0.])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    shapes = [t.array.ndim for t in (input1, input2, target)]
+    shapes = [t._array.ndim for t in (input1, input2, target)]
     if len(set(shapes)) > 1:
         raise RuntimeError(explain("margin_ranking_loss : All input tensors should have same dimension but got sizes: "
                                    f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "))
@@ -76,10 +76,10 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     (tensor(0.4000), tensor(0.6000))
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    n = target.array.ndim
+    n = target._array.ndim
     if n > 1:
         raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape)))
-    if input1.array.ndim != n + 1 or input2.array.ndim != n + 1:
+    if input1._array.ndim != n + 1 or input2._array.ndim != n + 1:
         raise RuntimeError(explain(f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
                                    f"{list(input1.shape)} and {list(input2.shape)}."))
     tiny = 1e-12
@@ -126,7 +126,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     if margin <= 0:
         raise ValueError(explain(f"margin must be greater than 0, got {margin}"))
     distance = pairwise_distance if distance_function is None else distance_function
-    dims = [t.array.ndim for t in (anchor, positive, negative)]
+    dims = [t._array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
         raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
                                    f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
@@ -147,12 +147,12 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     """
     reduction = reduction_of(size_average, reduce, reduction)
     gain = e.add(e.mul(target, log_sigmoid(input)), e.mul(1 - target, log_sigmoid(e.neg(input))))
-    return reduced(r.mean(e.neg(times(gain, weight)), (input.array.ndim - 1,)), reduction)
+    return reduced(r.mean(e.neg(times(gain, weight)), (input._array.ndim - 1,)), reduction)
 
 
 def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
     """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others, or for the reduction."""
-    ndim, c = input.array.ndim, input.array.shape[-1] if input.array.ndim else 1
+    ndim, c = input._array.ndim, input._array.shape[-1] if input._array.ndim else 1
     if ndim > 2 or c == 0:
         raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                                    f"{list(input.shape)}"))
@@ -163,7 +163,7 @@ def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
 
 def check_labels(target: Tensor) -> None:
     """RuntimeError unless the labels are whole numbers."""
-    if target.array.dtype.kind not in "iu":
+    if target._array.dtype.kind not in "iu":
         raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
                                    "convert the target with .long()"))
 
@@ -182,13 +182,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if p not in (1, 2):
         raise ValueError(explain("only p == 1 and p == 2 supported", p=p))
     ndim, c = checked_scores(input, reduction)
-    n = input.array.shape[0] if ndim == 2 else 1
-    if target.array.ndim > 1 or target.array.size != n:
+    n = input._array.shape[0] if ndim == 2 else 1
+    if target._array.ndim > 1 or target._array.size != n:
         raise RuntimeError(explain("multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
                                    f"Expected target size [{n}], but got {list(target.shape)}"))
-    if weight is not None and weight.array.ndim != 1:
+    if weight is not None and weight._array.ndim != 1:
         raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
-    if weight is not None and weight.array.shape != (c,):
+    if weight is not None and weight._array.shape != (c,):
         raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
     check_labels(target)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
@@ -217,11 +217,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     """
     reduction = reduction_of(size_average, reduce, reduction)
     ndim, c = checked_scores(input, reduction)
-    if target.array.shape != input.array.shape and (ndim == 2 or target.array.size != c):
+    if target._array.shape != input._array.shape and (ndim == 2 or target._array.size != c):
         raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"))
     check_labels(target)
     noticed(target)
-    y = target.array.reshape(-1, c)
+    y = target._array.reshape(-1, c)
     ended = np.logical_or.accumulate(y < 0, 1)
     is_label = np.zeros(y.shape, bool)
     rows = np.broadcast_to(np.arange(len(y))[:, None], y.shape)

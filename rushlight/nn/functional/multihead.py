@@ -87,7 +87,7 @@ def multi_head_attention_forward(
         weights = weights if is_batched else squeeze(weights, 0)
     else:
         o = scaled_dot_product_attention(q, k, v, mask, p, causal_alone)
-    out = linear(reshape(permute(o, (2, 0, 1, 3)), query.array.shape), out_proj_weight, out_proj_bias)   # (L, N, E)
+    out = linear(reshape(permute(o, (2, 0, 1, 3)), query._array.shape), out_proj_weight, out_proj_bias)   # (L, N, E)
     return (out if is_batched else squeeze(out, 1)), weights
 
 
@@ -99,13 +99,13 @@ def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tens
     """
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-    size = q.array.shape[-1]
+    size = q._array.shape[-1]
     if q is k and k is v:
-        return unbind(reshape(linear(q, weight, bias), (*q.array.shape[:-1], 3, size)), -2)
+        return unbind(reshape(linear(q, weight, bias), (*q._array.shape[:-1], 3, size)), -2)
     if k is v:
         weights, biases = split(weight, [size, 2 * size]), (None, None) if bias is None else split(bias, [size, 2 * size])
         both = linear(k, weights[1], biases[1])
-        return (linear(q, weights[0], biases[0]), *unbind(reshape(both, (*k.array.shape[:-1], 2, size)), -2))
+        return (linear(q, weights[0], biases[0]), *unbind(reshape(both, (*k._array.shape[:-1], 2, size)), -2))
     return projected_separately(q, k, v, chunk(weight, 3), bias)
 
 
@@ -129,7 +129,7 @@ def split_heads(q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | No
         for name, static in (("key", static_k), ("value", static_v)):
             if static is not None:
                 raise AssertionError(f"bias cannot be added to static {name}.")
-        row = (1, *k.array.shape[1:])
+        row = (1, *k._array.shape[1:])
         k, v = cat([k, expand(bias_k, row)]), cat([v, expand(bias_v, row)])
     q = one_in_heads(q, heads)
     k = one_in_heads(k, heads) if static_k is None else given_in_heads(static_k, q, "static_k")
@@ -139,14 +139,14 @@ def split_heads(q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | No
 
 def one_in_heads(x: Tensor, heads: int) -> Tensor:
     """(L, N, E) -> (N, heads, L, D)."""
-    length, batch, size = x.array.shape
+    length, batch, size = x._array.shape
     return permute(reshape(x, (length, batch, heads, size // heads)), (1, 2, 0, 3))
 
 
 def given_in_heads(x: Tensor, q: Tensor, name: str) -> Tensor:
     """(N heads, S, D) -> (N, heads, S, D), as q is."""
-    batch, heads, _, size = q.array.shape
-    shape = x.array.shape
+    batch, heads, _, size = q._array.shape
+    shape = x._array.shape
     for place, wanted in ((0, batch * heads), (2, size)):
         if shape[place] != wanted:
             raise AssertionError(f"expecting {name}.size({place}) of {wanted}, but got {shape[place]}")
@@ -155,7 +155,7 @@ def given_in_heads(x: Tensor, q: Tensor, name: str) -> Tensor:
 
 def zeros_after(x: Tensor) -> Tensor:
     """One more key of zeros for (N, heads, S, D)."""
-    return zeros(*x.array.shape[:2], 1, x.array.shape[3], dtype=x.dtype)
+    return zeros(*x._array.shape[:2], 1, x._array.shape[3], dtype=x.dtype)
 
 
 # -- masks -----------------------------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ def additive_mask(mask: Tensor | None, like: Tensor, name: str, other: Tensor | 
     """A mask as numbers to add to scores: -inf where booleans are true. AssertionError for integers."""
     if mask is None:
         return None
-    if not mask.is_floating_point() and mask.array.dtype.kind != "b":
+    if not mask.is_floating_point() and mask._array.dtype.kind != "b":
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and other.dtype != mask.dtype:
         warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         return mask
     return e.where(mask, full((), -math.inf, dtype=like.dtype), full((), 0.0, dtype=like.dtype))
 
@@ -180,20 +180,20 @@ def merged_masks(mask: Tensor | None, padding: Tensor | None, extra: int, k: Ten
     if padding is None:
         return mask
     padding = pad(padding, (0, extra)) if extra else padding
-    for place, wanted in ((0, k.array.shape[0]), (1, k.array.shape[2])):
-        if padding.array.shape[place] != wanted:
+    for place, wanted in ((0, k._array.shape[0]), (1, k._array.shape[2])):
+        if padding._array.shape[place] != wanted:
             raise AssertionError(f"Expected key_padded_mask.shape[{place}] to be {wanted}, but got "
-                                 f"{padding.array.shape[place]}")
-    padding = reshape(padding, (padding.array.shape[0], 1, 1, -1))
+                                 f"{padding._array.shape[place]}")
+    padding = reshape(padding, (padding._array.shape[0], 1, 1, -1))
     return padding if mask is None else e.add(mask, padding)
 
 
 def check_mask(mask: Tensor, query: Tensor, key: Tensor, heads: int) -> Tensor:
     """(L, S) or (N heads, L, S) -> to stand against scores (N, heads, L, S). RuntimeError for other shapes."""
-    length, batch, source = query.array.shape[0], query.array.shape[1], key.array.shape[0]
-    wanted = (length, source) if mask.array.ndim == 2 else (batch * heads, length, source)
-    if mask.array.shape != wanted:
-        raise RuntimeError(explain(f"The shape of the {mask.array.ndim}D attn_mask is {mask.shape}, but should be "
+    length, batch, source = query._array.shape[0], query._array.shape[1], key._array.shape[0]
+    wanted = (length, source) if mask._array.ndim == 2 else (batch * heads, length, source)
+    if mask._array.shape != wanted:
+        raise RuntimeError(explain(f"The shape of the {mask._array.ndim}D attn_mask is {mask.shape}, but should be "
                                    f"{wanted}."))
     return reshape(mask, (1, 1, *wanted) if len(wanted) == 2 else (batch, heads, length, source))
 
@@ -202,7 +202,7 @@ def check_mask(mask: Tensor, query: Tensor, key: Tensor, heads: int) -> Tensor:
 
 def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
     """(softmax(q k^T / sqrt(D) + mask) v, the softmax)."""
-    scores = matmul(e.mul(q, math.sqrt(1 / q.array.shape[-1])), transpose(k, -2, -1))
+    scores = matmul(e.mul(q, math.sqrt(1 / q._array.shape[-1])), transpose(k, -2, -1))
     weights = r.softmax(scores if mask is None else e.add(scores, mask), 3)
     weights = dropout(weights, p) if p > 0 else weights
     return matmul(weights, v), weights
@@ -211,28 +211,28 @@ def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None,
 def check_shapes(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None,
                  heads: int) -> bool:
     """Whether there is a batch dimension. AssertionError where numbers of dimensions do not go together."""
-    dims = query.array.ndim
+    dims = query._array.ndim
     if dims not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
     what = f"For {'batched' if dims == 3 else 'unbatched'} ({dims}-D) `query`, expected "
-    if key.array.ndim != dims or value.array.ndim != dims:
-        raise AssertionError(f"{what}`key` and `value` to be {dims}-D but found {key.array.ndim}-D and "
-                             f"{value.array.ndim}-D tensors respectively")
-    if padding is not None and padding.array.ndim != dims - 1:
-        raise AssertionError(f"{what}`key_padding_mask` to be `None` or {dims - 1}-D but found {padding.array.ndim}-D "
+    if key._array.ndim != dims or value._array.ndim != dims:
+        raise AssertionError(f"{what}`key` and `value` to be {dims}-D but found {key._array.ndim}-D and "
+                             f"{value._array.ndim}-D tensors respectively")
+    if padding is not None and padding._array.ndim != dims - 1:
+        raise AssertionError(f"{what}`key_padding_mask` to be `None` or {dims - 1}-D but found {padding._array.ndim}-D "
                              "tensor instead")
-    if mask is not None and mask.array.ndim not in (2, 3):
-        raise AssertionError(f"{what}`attn_mask` to be `None`, 2-D or 3-D but found {mask.array.ndim}-D tensor instead")
-    if mask is not None and dims == 2 and mask.array.ndim == 3:
-        wanted = (heads, query.array.shape[0], key.array.shape[0])
-        if mask.array.shape != wanted:
+    if mask is not None and mask._array.ndim not in (2, 3):
+        raise AssertionError(f"{what}`attn_mask` to be `None`, 2-D or 3-D but found {mask._array.ndim}-D tensor instead")
+    if mask is not None and dims == 2 and mask._array.ndim == 3:
+        wanted = (heads, query._array.shape[0], key._array.shape[0])
+        if mask._array.shape != wanted:
             raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape}")
     return dims == 3
 
 
 def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: Any, heads: int, separate: bool) -> None:
     """AssertionError where sizes do not go together."""
-    size = query.array.shape[-1]
+    size = query._array.shape[-1]
     if size != embed_dim:
         raise AssertionError(explain(f"was expecting embedding dimension of {embed_dim}, but got {size}",
                                      f"make the layer take {size} (embed_dim={size})", query=tuple(query.shape)))

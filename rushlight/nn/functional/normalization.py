@@ -31,7 +31,7 @@ def of_halves(function: Callable) -> Callable:
     @wraps(function)
     def normalized(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         try:
-            short = input.array.dtype.itemsize == 2
+            short = input._array.dtype.itemsize == 2
         except AttributeError as error:
             check_given(function, (input,), {}, error)
             raise
@@ -59,21 +59,21 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
 def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
               **parameters: Tensor | None) -> tuple[int, ...]:
     """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
-    shape, ndim = tuple(normalized_shape), input.array.ndim
+    shape, ndim = tuple(normalized_shape), input._array.ndim
     n = len(shape)
     if n == 0:
         raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                                    f"element, but got normalized_shape = {list(shape)}"))
     for what, t in parameters.items():
-        if t is not None and t.array.shape != shape:
+        if t is not None and t._array.shape != shape:
             raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
                                        f"{list(t.shape)} and normalized_shape = {list(shape)}"))
-    if ndim < n or input.array.shape[ndim - n:] != shape:
+    if ndim < n or input._array.shape[ndim - n:] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
                                    f"input of size{list(input.shape)}",
                                    f"{name} normalizes the last dimensions: make the layer take them "
-                                   f"(normalized_shape={shape_argument(input.array.shape[-n:])}), or bring them to "
+                                   f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to "
                                    f"{list(shape)}"))
     return tuple(range(ndim - n, ndim))
 
@@ -99,7 +99,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         wide = weight if weight is None else to(weight, dtypes.float32)
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
-    if not (isinstance(input.array, np.ndarray) and suggests_last(input.array)):
+    if not (isinstance(input._array, np.ndarray) and suggests_last(input._array)):
         input = contiguous(input)                 # torch's memory layout of the output
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)
@@ -121,7 +121,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     >>> mean, var  # a tenth of the way to 2 and 2 (over n - 1)
     (tensor([0.2000]), tensor([1.1000]))
     """
-    if input.array.size == 0:                     # nothing to learn from: statistics stay
+    if input._array.size == 0:                     # nothing to learn from: statistics stay
         out = e.mul(input, 1 if weight is None else weight[0])
         return out if bias is None else e.add(out, bias[0])
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
@@ -132,7 +132,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
     if eps <= 0:
         raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
-    shape = input.array.shape
+    shape = input._array.shape
     count = prod(shape) // max(shape[1], 1)
     if count == 1:
         raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {input.shape}",
@@ -163,7 +163,7 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
     """Whether NumPy could update `running` in place, without ops: only if nothing records them. The
     two updates take 10 us instead of 40, of 90 us for batch_norm of 4 x 4 x 8 x 8.
     """
-    a, b = running.array, new.array
+    a, b = running._array, new._array
     if running.__class__ is not Tensor or mode().watch is not None or a.__class__ is not ndarray or a.dtype is not b.dtype \
             or a.dtype.itemsize < 4 or not a.flags.writeable:
         return False
@@ -175,12 +175,12 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
     """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
-    if input.array.ndim < 2:
-        raise RuntimeError(explain(f"batch_norm: expected an input of 2 or more dimensions, but got {input.array.ndim}",
+    if input._array.ndim < 2:
+        raise RuntimeError(explain(f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
                                    "its shape is (N, C, *)"))
-    channels = input.array.shape[1]
+    channels = input._array.shape[1]
     for name, t in vectors.items():
-        if t is not None and t.array.shape != (channels,):
+        if t is not None and t._array.shape != (channels,):
             raise RuntimeError(explain(f"{name} should contain {channels} elements not {t.numel()}",
                                        f"make the layer take {channels} (num_features={channels}): one for each channel of "
                                        "the input (dimension 1)", input=list(input.shape)))
@@ -201,7 +201,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    n, c, *size = input.array.shape
+    n, c, *size = input._array.shape
     if prod(size) == 1:
         raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
@@ -223,16 +223,16 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     >>> rushlight.nn.functional.group_norm(rushlight.tensor([[1., 3., 10., 30.]]), num_groups=2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
-    if input.array.ndim < 2:
-        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input.array.ndim}"))
-    n, c, *size = input.array.shape
+    if input._array.ndim < 2:
+        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"))
+    n, c, *size = input._array.shape
     if num_groups <= 0:
         raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
     if c % num_groups:
         raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
                                    f"shape {list(input.shape)} and num_groups={num_groups}"))
     for what, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.array.shape != (c,):
+        if t is not None and t._array.shape != (c,):
             raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in input, "
                                        f"but got {what} of shape {list(t.shape)} and input of shape "
                                        f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
@@ -253,11 +253,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
     tensor([0.3333, 0.2500, 0.3333])
     """
-    if input.array.ndim < 3:
-        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input.array.ndim} dimensions)"))
-    if input.array.size == 0:
+    if input._array.ndim < 3:
+        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"))
+    if input._array.size == 0:
         return input
-    n, c, first, *rest = input.array.shape
+    n, c, first, *rest = input._array.shape
     ends: Any = (size // 2, (size - 1) // 2)
     squares = e.square(input)
     if not rest:
@@ -265,5 +265,5 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         mean = squeezed(avg_pool2d(x, (size, 1), stride=1), 1)
     else:
         x = constant_pad(reshape(squares, (n, 1, c, first, prod(rest))), ((0, 0), (0, 0), ends, (0, 0), (0, 0)), 0)
-        mean = reshape(squeezed(avg_pool3d(x, (size, 1, 1), stride=1), 1), input.array.shape)
+        mean = reshape(squeezed(avg_pool3d(x, (size, 1, 1), stride=1), 1), input._array.shape)
     return e.div(input, e.pow(e.add(e.mul(mean, alpha), k), beta))

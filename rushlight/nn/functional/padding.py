@@ -27,7 +27,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     (tensor([[0, 1, 2, 3, 0, 0]]), tensor([[2, 1, 2, 3, 2, 1]]), tensor([[1, 2]]))
     """
     amounts = [int(a) for a in pad]
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     if len(amounts) % 2:
         raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))
     if len(amounts) > 2 * ndim:
@@ -65,7 +65,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> None:
     """RuntimeError where a dimension cannot be padded so far."""
-    size = x.array.shape[dim]
+    size = x._array.shape[dim]
     if not (before or after):
         return
     if size + before + after < 1 or size == 0:

@@ -116,7 +116,7 @@ def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) 
 
 def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     """(N, C, *size) from that or from (C, *size), and whether N was added. RuntimeError for others."""
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     if ndim == n + 2:
         return input, False
     if ndim != n + 1:
@@ -137,10 +137,10 @@ def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor
     if len(output_size) != n:
         what = "'output_size' should contain one int" if n == 1 else f"{name}: internal error: output_size must be {n}"
         raise RuntimeError(explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size)))
-    if n > 1 and input.array.ndim <= n:
+    if n > 1 and input._array.ndim <= n:
         raise ValueError(explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape)))
     x, added = with_batch(input, n, name)
-    size = tuple(s if o is None else int(o) for o, s in zip(output_size, x.array.shape[2:]))
+    size = tuple(s if o is None else int(o) for o, s in zip(output_size, x._array.shape[2:]))
     if min(size) < 0:
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(size)}: elements of output_size "
                                    f"must be greater than or equal to 0, but got {list(size)}", op=name))
@@ -195,7 +195,7 @@ def max_unpooling(n: int) -> Callable:
 
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                    output_size: Any = None) -> Tensor:
-        if indices.array.shape != input.array.shape:
+        if indices._array.shape != input._array.shape:
             raise RuntimeError(explain("Expected shape of indices to be same as that of the input tensor "
                                        f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"))
         x, added = with_batch(input, n, name)
@@ -221,13 +221,13 @@ def max_unpooling(n: int) -> Callable:
 
 def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
     """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
-    n, c = x.array.shape[:2]
-    at = holder(where).array
+    n, c = x._array.shape[:2]
+    at = holder(where)._array
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
         raise RuntimeError(explain(f"Found an invalid max index: {at.max()} (output volumes are of size "
                                    + "x".join(map(str, size)) + ")"))
-    blank = created(from_array(np.zeros((n, c, prod(size)), x.array.dtype)))
-    many = prod(x.array.shape[2:])
+    blank = created(from_array(np.zeros((n, c, prod(size)), x._array.dtype)))
+    many = prod(x._array.shape[2:])
     flat = scatter(blank, 2, reshape(where, (n, c, many)), reshape(x, (n, c, many)))
     made = reshape(flat, (n, c, *size))
     return in_format_of(x, made) if len(size) == 2 else made       # torch lays out volumes in C order
@@ -235,13 +235,13 @@ def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tenso
 
 def in_format_of(images: Tensor, made: Tensor) -> Tensor:
     """The result in the memory format of the input (channels_last stays channels_last)."""
-    a = images.array
+    a = images._array
     return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
     """The size before pooling. ValueError for a given size that is impossible."""
-    usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x.array.shape[2:], kernel, stride, padding)]
+    usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)]
     if output_size is None:
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]

@@ -98,7 +98,7 @@ def layers(mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Se
 def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
     """States (layers and directions, N, ...) as those of each."""
     check_dtypes(x, states)
-    if states[0].array.shape[0] == 1:
+    if states[0]._array.shape[0] == 1:
         return [tuple([s.squeeze(0) for s in states])]
     return list(zip(*[unbind(s) for s in states]))
 
@@ -106,7 +106,7 @@ def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...
 def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
     """RuntimeError for a state that is not of the input's dtype."""
     for state in states:
-        if state.array.dtype != x.array.dtype:
+        if state._array.dtype != x._array.dtype:
             raise RuntimeError(explain(f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} and "
                                        f"{x.dtype.scalar_type}", f"give states of the input's dtype: .to({x.dtype})"))
 
@@ -174,14 +174,14 @@ def step_operands(x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tenso
 def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """RuntimeError, in torch's words, where sizes do not go together."""
     check_dtypes(input, states)
-    shape, hidden = input.array.shape, w_hh.array.shape[0] // gates
-    if shape[-1] != w_ih.array.shape[1]:
-        raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih.array.shape[1]}",
+    shape, hidden = input._array.shape, w_hh._array.shape[0] // gates
+    if shape[-1] != w_ih._array.shape[1]:
+        raise RuntimeError(explain(f"input has inconsistent input_size: got {shape[-1]} expected {w_ih._array.shape[1]}",
                                    f"make the cell take {shape[-1]} (input_size={shape[-1]})", input=shape))
     for i, state in enumerate(states):
-        if state.array.ndim < 2 or state.array.shape[0] != shape[0]:
+        if state._array.ndim < 2 or state._array.shape[0] != shape[0]:
             raise RuntimeError(explain(f"Input batch size {shape[0]} doesn't match hidden{i} batch size "
-                                       f"{state.array.shape[0] if state.array.ndim else 1}"))
-        if state.array.shape[1] != hidden:
-            raise RuntimeError(explain(f"hidden{i} has inconsistent hidden_size: got {state.array.shape[1]}, expected "
+                                       f"{state._array.shape[0] if state._array.ndim else 1}"))
+        if state._array.shape[1] != hidden:
+            raise RuntimeError(explain(f"hidden{i} has inconsistent hidden_size: got {state._array.shape[1]}, expected "
                                        f"{hidden}"))

@@ -39,16 +39,16 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2, mode="linear")
     tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
-    n = input.array.ndim - 2
+    n = input._array.ndim - 2
     check_mode(input, n, mode, align_corners, antialias)
     out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
-    if mode in MODES and input.array.dtype.itemsize == 2 and input.dtype.is_floating_point:     # rounded once
+    if mode in MODES and input._array.dtype.itemsize == 2 and input.dtype.is_floating_point:     # rounded once
         wide = interpolate(to(input, float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
         return to(wide, input.dtype)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
     if factors is not None and not antialias:
-        factors = [factor_used(*sizes, mode) for sizes in zip(input.array.shape[2:], out, factors)]
+        factors = [factor_used(*sizes, mode) for sizes in zip(input._array.shape[2:], out, factors)]
     made = input
     if mode == "nearest" and (times := repeats(input, out, factors)):
         made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)      # each element for a window
@@ -70,11 +70,11 @@ def factor_used(size: int, out: int, factor: float, mode: str) -> float:
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
     """How many times each element stands in the result, dimension by dimension, if that is a number for all."""
-    size = x.array.shape[2:]
-    if len(size) == 3 and isinstance(x.array, np.ndarray) and suggests_last(x.array):
+    size = x._array.shape[2:]
+    if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
         return None                               # the windows of volumes lie in C order
     times = tuple([o // s for s, o in zip(size, out)])
-    if x.array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
+    if x._array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
         return None
     scales = [s / o for s, o in zip(size, out)] if factors is None else [1 / f for f in factors]
     return times if all(map(repeated, size, out, scales)) else None
@@ -94,7 +94,7 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
         if align_corners is not None:
             raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | bilinear "
                                      "| bicubic | trilinear"))
-    elif mode in MODES and not input.dtype.is_floating_point and input.array.dtype != np.uint8:
+    elif mode in MODES and not input.dtype.is_floating_point and input._array.dtype != np.uint8:
         raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
                                           f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
     elif mode not in MODES:
@@ -124,20 +124,20 @@ def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
     if len(values) != n:
         raise ValueError(explain(
             "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-            f"{list(input.array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of {given}."))
+            f"{list(input._array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of {given}."))
     if scale_factor is None:
         if recompute:
             raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
         out, factors = whole_numbers(values), None
     else:
-        out = tuple(math.floor(float(s) * f) for s, f in zip(input.array.shape[2:], values))
+        out = tuple(math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values))
         factors = None if recompute else [float(f) for f in values]
-    if input.array.shape[1] == 0:
+    if input._array.shape[1] == 0:
         raise RuntimeError(explain(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
                                    f"{list(input.shape)}", "give it channels"))
-    if any(o < 1 for o in out) or 0 in input.array.shape[2:]:
+    if any(o < 1 for o in out) or 0 in input._array.shape[2:]:
         raise RuntimeError(explain("Input and output sizes should be greater than 0, but got input "
-                                   f"{list(input.array.shape[2:])} and output {list(out)}"))
+                                   f"{list(input._array.shape[2:])} and output {list(out)}"))
     return out, factors
 
 
@@ -153,7 +153,7 @@ def whole_numbers(values: list) -> tuple[int, ...]:
 
 def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
     """One dimension resized; `scale` is input elements for one of the output."""
-    size = x.array.shape[dim]
+    size = x._array.shape[dim]
     if scale is None or align:
         scale = (size - 1) / (out - 1) if align and out > 1 else 0.0 if align else size / out
     if antialias:
@@ -241,10 +241,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
-    if input.array.ndim < 3:
+    if input._array.ndim < 3:
         raise RuntimeError(explain(f"{name} expects input to have at least 3 dimensions, but got input with "
-                                   f"{input.array.ndim} dimension(s)"))
-    return input.array.shape
+                                   f"{input._array.ndim} dimension(s)"))
+    return input._array.shape
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -255,12 +255,12 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1), groups=2).flatten()
     tensor([0, 3, 1, 4, 2, 5])
     """
-    if input.array.ndim < 3:
+    if input._array.ndim < 3:
         raise RuntimeError(explain("channel_shuffle expects input with > 2 dims, but got input with sizes "
                                    f"{list(input.shape)}"))
     if groups <= 0:
         raise RuntimeError(explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}"))
-    n, c, *rest = input.array.shape
+    n, c, *rest = input._array.shape
     if c % groups:
         raise RuntimeError(explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."))
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)

@@ -27,7 +27,7 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     """(input as (N, C, *size), whether a batch dimension was added). RuntimeError for another
     shape.
     """
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     if ndim == n + 2:
         return input, False
     if ndim == n + 1:
@@ -40,7 +40,7 @@ def check_filled(input: Tensor, n: int) -> None:
     """RuntimeError unless the input is (C, *size) or (N, C, *size) with n non-empty spatial
     dimensions.
     """
-    shape = input.array.shape
+    shape = input._array.shape
     if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1:]:
         raise RuntimeError(explain(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "
                                    f"non-zero dimensions for input, but got: {list(shape)}"))

@@ -55,7 +55,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     tensor([0.6000, 0.8000])
     """
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
-    if mode().watch is None and factor.array.__class__ is ndarray and (factor.array == 1).all():
+    if mode().watch is None and factor._array.__class__ is ndarray and (factor._array == 1).all():
         return                                    # x 1 = x: a pass over all gradients less. Programs are recorded with it
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))

@@ -68,7 +68,7 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
     (0.5, 2.0)
     """
     scale, shift = scale_and_shift(conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
-    ndim = conv_w.array.ndim
+    ndim = conv_w._array.ndim
     shape = (1, -1) + (1,) * (ndim - 2) if transpose else (-1,) + (1,) * (ndim - 1)
     return like(conv_w, e.mul(conv_w, reshape(scale, shape)), conv_w), like(conv_b, shift, conv_w)
 

@@ -16,7 +16,7 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
     """|v| over all dimensions but `dim`, which keep size 1; over the whole tensor for -1."""
     if dim == -1:
         return norm(v, pow)
-    others = tuple(d for d in range(v.array.ndim) if d != dim)
+    others = tuple(d for d in range(v._array.ndim) if d != dim)
     return norm(v, pow, others, True) if others else e.abs(v)
 
 
@@ -27,9 +27,9 @@ def with_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
     """The weight as a matrix: `dim` becomes the rows, the other dimensions the columns."""
-    n = weight.array.ndim
+    n = weight._array.ndim
     moved = permute(weight, (dim, *(d for d in range(n) if d != dim))) if dim else weight
-    return reshape(moved, (moved.array.shape[0], -1))
+    return reshape(moved, (moved._array.shape[0], -1))
 
 
 def unit(x: Tensor, eps: float) -> Tensor:

@@ -71,7 +71,7 @@ class _SpectralNorm(Module):
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
-        ndim = weight.array.ndim
+        ndim = weight._array.ndim
         if not -ndim <= dim < ndim:
             raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
@@ -80,7 +80,7 @@ class _SpectralNorm(Module):
         if ndim > 1:
             with no_grad():
                 matrix = as_matrix(weight, self.dim)
-                height, width = matrix.array.shape
+                height, width = matrix._array.shape
                 self.register_buffer("_u", unit(matrix.new_empty(height).normal_(0, 1), eps))
                 self.register_buffer("_v", unit(matrix.new_empty(width).normal_(0, 1), eps))
                 self._step(matrix, 15)
@@ -92,7 +92,7 @@ class _SpectralNorm(Module):
             self._v.copy_(unit(matmul(matrix.mH, self._u), self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
-        if weight.array.ndim == 1:
+        if weight._array.ndim == 1:
             return unit(weight, self.eps)
         matrix = as_matrix(weight, self.dim)
         if self.training:
@@ -145,7 +145,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
-        rows, columns = X.array.shape[-2:]
+        rows, columns = X._array.shape[-2:]
         x = X.mT if rows < columns else X
         q = reflections(x) if self.orthogonal_map == "householder" else rotation(x, self.orthogonal_map)
         base = self._buffers.get("base")
@@ -157,23 +157,23 @@ class _Orthogonal(Module):
         if Q.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
                              f"{Q.shape}.")
-        rows, columns = Q.array.shape[-2:]
+        rows, columns = Q._array.shape[-2:]
         q = Q.mT if rows < columns else Q
         if "base" not in self._buffers:
             return self._without_base(q, rows < columns)
         if rows == columns:
             self.base = q.clone() if is_orthogonal(q) else made_orthogonal(q)
         else:
-            n, k = q.array.shape[-2:]
-            more = randn(*q.array.shape[:-2], n, n - k, dtype=q.dtype)
+            n, k = q._array.shape[-2:]
+            more = randn(*q._array.shape[:-2], n, n - k, dtype=q.dtype)
             self.base = made_orthogonal(cat([q, more], -1))
-        return from_array(0 - np.broadcast_to(np.eye(rows, columns, dtype=Q.array.dtype), Q.array.shape))
+        return from_array(0 - np.broadcast_to(np.eye(rows, columns, dtype=Q._array.dtype), Q._array.shape))
 
     def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
         if self.orthogonal_map != "householder":
             raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
                                       "parametrizations when use_trivialization=False.")
-        packed, tau = np.linalg.qr(q.array, "raw")
+        packed, tau = np.linalg.qr(q._array, "raw")
         a = np.swapaxes(packed, -1, -2).copy()                # reflections below the diagonal; its signs are kept
         i = np.arange(tau.shape[-1])
         a[..., i, i] = np.where(tau == 0, -1, 1) * np.sign(a[..., i, i])
@@ -182,16 +182,16 @@ class _Orthogonal(Module):
 
 def rotation(x: Tensor, by: str) -> Tensor:
     """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle of x (n, k) gives."""
-    n, k = x.array.shape[-2:]
+    n, k = x._array.shape[-2:]
     lower = tril(x)
     if n != k:
-        blank = created(from_array(np.zeros((*x.array.shape[:-1], n - k), x.array.dtype)))
+        blank = created(from_array(np.zeros((*x._array.shape[:-1], n - k), x._array.dtype)))
         lower = cat([lower, blank], -1)
     skew = e.sub(lower, lower.mH)
     if by == "matrix_exp":
         q = algebra.matrix_exp(skew)
     else:
-        one = created(from_array(np.eye(n, dtype=x.array.dtype)))
+        one = created(from_array(np.eye(n, dtype=x._array.dtype)))
         half = e.mul(skew, 0.5)
         q = algebra.solve(e.sub(one, half), e.add(one, half))
     return q[..., :k]
@@ -201,22 +201,22 @@ def reflections(x: Tensor) -> Tensor:
     """The product of the Householder reflections below the diagonal of x, its columns with the diagonal's signs."""
     a = tril(x, -1)
     tau = 2.0 / e.add(r.sum(e.mul(a, a), (-2,)), 1)
-    signs = from_array(np.diagonal(x.array, axis1=-2, axis2=-1).astype(np.int32).astype(x.array.dtype)[..., None, :])
+    signs = from_array(np.diagonal(x._array, axis1=-2, axis2=-1).astype(np.int32).astype(x._array.dtype)[..., None, :])
     return e.mul(algebra.householder_product(a, tau), signs)
 
 
 def is_orthogonal(q: Tensor) -> bool:
     """Whether q^H q is the identity, to 100 times the dtype's precision."""
-    a = q.array
+    a = q._array
     product = np.swapaxes(a.conj(), -1, -2) @ a
     return np.allclose(product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1])
 
 
 def made_orthogonal(a: Tensor) -> Tensor:
     """Q of a = Q R, with the signs for which R has a positive diagonal."""
-    q, triangle = np.linalg.qr(a.array)
+    q, triangle = np.linalg.qr(a._array)
     diagonal = np.diagonal(triangle, axis1=-2, axis2=-1)
-    return from_array((q * np.sign(diagonal)[..., None, :]).astype(a.array.dtype))
+    return from_array((q * np.sign(diagonal)[..., None, :]).astype(a._array.dtype))
 
 
 def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
@@ -237,10 +237,10 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
-    if weight.array.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.array.ndim} dimensions.")
+    if weight._array.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} dimensions.")
     if orthogonal_map is None:
-        square = weight.array.shape[-2] == weight.array.shape[-1]
+        square = weight._array.shape[-2] == weight._array.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
         raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '

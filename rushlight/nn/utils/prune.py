@@ -154,17 +154,17 @@ class PruningContainer(BasePruningMethod):
         method = self._pruning_methods[-1]
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
-        kept = default_mask.array != 0
+        kept = default_mask._array != 0
         mask = to(default_mask.clone(), t.dtype)
         if method.PRUNING_TYPE != "structured":
-            part = method.compute_mask(from_array(t.array[kept]), from_array(default_mask.array[kept]))
-            mask.array[kept] = part.array
+            part = method.compute_mask(from_array(t._array[kept]), from_array(default_mask._array[kept]))
+            mask._array[kept] = part._array
             return mask
-        dim = method.dim % t.array.ndim           # type: ignore[attr-defined]
+        dim = method.dim % t._array.ndim           # type: ignore[attr-defined]
         slices = np.flatnonzero(kept.any(tuple(d for d in range(kept.ndim) if d != dim)))
         at = (slice(None),) * dim + (slices,)
-        part = method.compute_mask(from_array(t.array[at]), from_array(default_mask.array[at]))
-        mask.array[at] = part.array
+        part = method.compute_mask(from_array(t._array[at]), from_array(default_mask._array[at]))
+        mask._array[at] = part._array
         return mask
 
 
@@ -244,7 +244,7 @@ class LnStructured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         n = slices_of(t, self.dim)
-        others = tuple(d for d in range(t.array.ndim) if d != self.dim % t.array.ndim)
+        others = tuple(d for d in range(t._array.ndim) if d != self.dim % t._array.ndim)
         lengths = norm(t.detach(), self.n, others)
         return without_slices(default_mask, lengths, count(self.amount, n), self.dim)
 
@@ -290,20 +290,20 @@ def slices_of(t: Tensor, dim: int) -> int:
     """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid
     dimension.
     """
-    if t.array.ndim < 2:
+    if t._array.ndim < 2:
         raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                         f"{t.shape} with {t.array.ndim} dims")
-    if not -t.array.ndim <= dim < t.array.ndim:
+                         f"{t.shape} with {t._array.ndim} dims")
+    if not -t._array.ndim <= dim < t._array.ndim:
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
-    return t.array.shape[dim]
+    return t._array.shape[dim]
 
 
 def without(mask: Tensor, scores: Tensor, n: int, largest: bool = False) -> Tensor:
     """The mask with n elements set to 0: those of the least scores, or the greatest."""
     made = mask.clone()
     if n:
-        order = np.argsort(scores.array.ravel(), kind="stable")
-        made.array.reshape(-1)[order[-n:] if largest else order[:n]] = 0
+        order = np.argsort(scores._array.ravel(), kind="stable")
+        made._array.reshape(-1)[order[-n:] if largest else order[:n]] = 0
     return made
 
 
@@ -311,8 +311,8 @@ def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
     """The mask with the n slices of the least scores set to 0."""
     made = mask.clone()
     if n:
-        lost = np.argsort(scores.array, kind="stable")[:n]
-        made.array[(slice(None),) * (dim % made.array.ndim) + (lost,)] = 0
+        lost = np.argsort(scores._array, kind="stable")[:n]
+        made._array[(slice(None),) * (dim % made._array.ndim) + (lost,)] = 0
     return made
 
 

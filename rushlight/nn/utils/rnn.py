@@ -127,21 +127,21 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     order = None if enforce_sorted else np.argsort(-n, kind="stable")
     n = n if order is None else n[order]
     _check_lengths(n, input, batch_first)
-    steps, batch = input.array.shape[batch_first], len(n)
+    steps, batch = input._array.shape[batch_first], len(n)
     step, row = _places(n)
     row = row if order is None else order[row]
     places = row * steps + step if batch_first else step * batch + row
-    flat = reshape(input, (steps * batch, *input.array.shape[2:]))
+    flat = reshape(input, (steps * batch, *input._array.shape[2:]))
     return PackedSequence(index_select(flat, 0, of(places)), of(_batch_sizes(n)),
                           None if order is None else of(order))
 
 
 def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     """RuntimeError unless the lengths n, sorted by now, fit the input."""
-    shape = input.array.shape
+    shape = input._array.shape
     if n.ndim != 1:
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
-    if input.array.size == 0:
+    if input._array.size == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(shape) < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence "
@@ -201,8 +201,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 
 def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
     """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
-    rest = rows.array.shape[1:]
-    dtype = rows.array.dtype
+    rest = rows._array.shape[1:]
+    dtype = rows._array.dtype
     blank = of(np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype))
     return reshape(index_copy(blank, 0, of(places), rows), (*shape, *rest))
 
@@ -234,7 +234,7 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
     given = list(sequences)
     _check_sequences(given, padding_side)
-    lengths = np.array([len(t.array) for t in given])
+    lengths = np.array([len(t._array) for t in given])
     steps, batch = int(lengths.max()), len(given)
     row = np.repeat(np.arange(batch), lengths)
     step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -251,9 +251,9 @@ def _check_sequences(given: list[Tensor], padding_side: str) -> None:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    rest = given[0].array.shape[1:]
+    rest = given[0]._array.shape[1:]
     for t in given:
-        if t.array.ndim == 0 or t.array.shape[1:] != rest:
+        if t._array.ndim == 0 or t._array.shape[1:] != rest:
             raise RuntimeError(explain(f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
                                        f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
                                        "only the first dimension, the length, may differ"))
@@ -279,5 +279,5 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4, 5])]).batch_sizes
     tensor([2, 2, 1])
     """
-    return pack_padded_sequence(pad_sequence(sequences), [len(t.array) for t in sequences],
+    return pack_padded_sequence(pad_sequence(sequences), [len(t._array) for t in sequences],
                                 enforce_sorted=enforce_sorted)

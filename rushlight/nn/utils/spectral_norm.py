@@ -59,7 +59,7 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     hook = SpectralNorm(name, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     with no_grad():
-        height, width = as_matrix(weight, hook.dim).array.shape
+        height, width = as_matrix(weight, hook.dim)._array.shape
         u = unit(weight.new_empty(height).normal_(0, 1), eps)
         v = unit(weight.new_empty(width).normal_(0, 1), eps)
     del module._parameters[name]

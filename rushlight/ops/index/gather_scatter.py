@@ -21,22 +21,22 @@ from rushlight.core.tensor import Tensor, created, from_array, method
 
 def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, dim: int) -> None:
     """RuntimeError unless the index fits the input and the source, and these each other."""
-    x, at = input.array.shape, index.array.shape
-    if not index.array.size:
+    x, at = input._array.shape, index._array.shape
+    if not index._array.size:
         return
     if len(x or (1,)) != len(at or (1,)):
         raise RuntimeError(explain("Index tensor must have the same number of dimensions as self tensor",
                                    "unsqueeze and expand it", op=name, index=list(at), input=list(x)))
     if src is not None:
-        if src.array.dtype != input.array.dtype:
+        if src._array.dtype != input._array.dtype:
             raise RuntimeError(explain(f"{name}(): Expected self.dtype to be equal to src.dtype", "convert with .to(dtype)",
                                        input=input.dtype, src=src.dtype))
-        if len(src.array.shape or (1,)) != len(at or (1,)):
+        if len(src._array.shape or (1,)) != len(at or (1,)):
             raise RuntimeError(explain("Index tensor must have the same number of dimensions as src tensor", op=name,
                                        index=list(at), src=list(src.shape)))
     dim = wrap(dim, len(x))
     too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
-    if too_large or (src is not None and any([k > n for k, n in zip(at, src.array.shape)])):
+    if too_large or (src is not None and any([k > n for k, n in zip(at, src._array.shape)])):
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
         raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension "
                                    f"{dim}{beside}", op=name))
@@ -55,7 +55,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     made = table.gather(input, dim, index)
     if out is None:
         return made
-    if out.array.dtype != made.array.dtype:
+    if out._array.dtype != made._array.dtype:
         raise RuntimeError(explain(f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
                                    f"give an out= of dtype {made.dtype}", op="gather"))
     return into(out, made, input, index)
@@ -69,12 +69,12 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     tensor([[2],
             [4]])
     """
-    if index.array.ndim > 1:
+    if index._array.ndim > 1:
         raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it",
                                  shape=list(index.shape)))
-    if not input.array.ndim and index.array.size != 1:
+    if not input._array.ndim and index._array.size != 1:
         raise RuntimeError(explain("index_select(): Index to scalar can have only 1 value, got "
-                                   f"{index.array.size} value(s)", "unsqueeze(0) makes a vector of it"))
+                                   f"{index._array.size} value(s)", "unsqueeze(0) makes a vector of it"))
     made = table.index_select(input, dim, index)
     return made if out is None else into(out, made, input, index)
 
@@ -95,11 +95,11 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         raise RuntimeError(explain("reduce argument must be either add or multiply.", "scatter_reduce() has more",
                                    reduce=reduce))
     check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
-    source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input.array.dtype)))
+    source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input._array.dtype)))
     if reduce is None:
         r = landed(table.scatter, out, input, dim, index, source)
         return called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}") if out is None else r
-    source = source if isinstance(given, Tensor) else source.expand(index.array.shape)  # type: ignore[attr-defined]
+    source = source if isinstance(given, Tensor) else source.expand(index._array.shape)  # type: ignore[attr-defined]
     return landed(table.reduce_at, out, input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
 
 
@@ -112,16 +112,16 @@ def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tenso
 
 def lined(src: Any, index: Tensor) -> Any:
     """A tensor of one number as a row of one, where the index is a row; of a row the first, where the index is a number."""
-    if not isinstance(src, Tensor) or src.array.ndim + index.array.ndim != 1:
+    if not isinstance(src, Tensor) or src._array.ndim + index._array.ndim != 1:
         return src
-    return src if not src.array.size else src[0] if src.array.ndim else src.reshape(1)  # type: ignore[index]
+    return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)  # type: ignore[index]
 
 
 def covered(src: Tensor, index: Tensor) -> Tensor:
     """The part of src that the index has places for."""
-    if src.array.shape == index.array.shape or src.array.ndim != index.array.ndim:
+    if src._array.shape == index._array.shape or src._array.ndim != index._array.ndim:
         return src
-    return src[tuple(slice(n) for n in index.array.shape)]  # type: ignore[index]
+    return src[tuple(slice(n) for n in index._array.shape)]  # type: ignore[index]
 
 
 @composite()
@@ -140,10 +140,10 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
 
 def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: str) -> None:
     """RuntimeError unless the slices of the source fit the index and the input."""
-    x, y = input.array.shape, source.array.shape
-    if index.array.ndim > 1:
-        raise IndexError(explain(f"{name}(): Index should have dimension 1 or 0 (got {index.array.ndim})", "flatten() it"))
-    if source.array.dtype != input.array.dtype:
+    x, y = input._array.shape, source._array.shape
+    if index._array.ndim > 1:
+        raise IndexError(explain(f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})", "flatten() it"))
+    if source._array.dtype != input._array.dtype:
         raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) "
                                    "must have the same scalar type", "convert with .to(dtype)"))
     dim = wrap(dim, len(x))
@@ -154,8 +154,8 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x)} source.shape = {list(y)}", op=name))
     n = y[dim] if dim < len(y) else 1
-    if n != index.array.size:
-        raise kind(explain(f"{name}(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({n})"))
+    if n != index._array.size:
+        raise kind(explain(f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim) ({n})"))
 
 
 @composite()
@@ -193,8 +193,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     tensor([4., 0., 0.])
     """
     check_same_dtype(input, values)
-    if len(indices) > input.array.ndim:
-        raise IndexError(explain(f"too many indices for tensor of dimension {input.array.ndim} (got {len(indices)})"))
+    if len(indices) > input._array.ndim:
+        raise IndexError(explain(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"))
     for i, index in enumerate(indices):
         if index is not None and not isinstance(index, Tensor):
             raise TypeError(explain(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",

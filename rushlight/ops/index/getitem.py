@@ -64,7 +64,7 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     rest = iter(tensors)
     for part in parts:
         if part is HERE:
-            index = next(rest).array              # a mask stands for as many dimensions as it has
+            index = next(rest)._array              # a mask stands for as many dimensions as it has
             chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
@@ -73,9 +73,9 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
 
 def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
     """The key with an ellipsis that stands for no dimension at its end: NumPy takes it for one between index tensors."""
-    dims = sum([t.array.ndim if t.array.dtype.kind == "b" else 1 for t in tensors])
+    dims = sum([t._array.ndim if t._array.dtype.kind == "b" else 1 for t in tensors])
     dims += sum([part.__class__ in (int, slice) for part in parts])
-    return (*[part for part in parts if part is not ...], ...) if dims == x.array.ndim else parts
+    return (*[part for part in parts if part is not ...], ...) if dims == x._array.ndim else parts
 
 
 def whole_slice(s: slice) -> slice:
@@ -96,9 +96,9 @@ def as_index(part: Any) -> Tensor | None:
     """A part of a key as an index tensor; None if it is a plain integer."""
     if isinstance(part, Tensor):
         part = choosing(part)
-        if part.array.dtype.kind in "iu" and part.array.ndim == 0 and isinstance(part.array, ndarray):    # no batch of vmap
+        if part._array.dtype.kind in "iu" and part._array.ndim == 0 and isinstance(part._array, ndarray):    # no batch of vmap
             return None
-        check_kind(part.array)
+        check_kind(part._array)
         return part
     if isinstance(part, (bool, np.bool_)):
         return created(from_array(np.asarray(part)))
@@ -118,7 +118,7 @@ def as_index(part: Any) -> Tensor | None:
 
 def choosing(index: Tensor) -> Tensor:
     """A tensor that stands in a key: torch's masks of old, of uint8, as masks."""
-    if index.array.dtype != np.uint8:
+    if index._array.dtype != np.uint8:
         return index
     warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()")
     return index != 0  # type: ignore[return-value]
@@ -153,8 +153,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
-    if value.array.dtype != x.array.dtype:
-        if tensors and (value.array.size != 1 or any(t.array.dtype.kind != "b" for t in tensors)):     # else under a mask
+    if value._array.dtype != x._array.dtype:
+        if tensors and (value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)):     # else under a mask
             check_same_dtype(x, value)
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
@@ -165,14 +165,14 @@ def write(x: Tensor, key: Any, value: Any) -> None:
             assign(x, write_at(x, value, tensors, parts))
         return
     region = getitem(x, parts)
-    while value.array.ndim > region.array.ndim and value.array.shape[0] == 1:
+    while value._array.ndim > region._array.ndim and value._array.shape[0] == 1:
         value = value[0]  # type: ignore[index]
     assign(region, value)
 
 
 def check_same_dtype(x: Tensor, value: Tensor) -> None:
     """RuntimeError for values of another dtype than that of the tensor into which index tensors put them."""
-    if value.array.dtype != x.array.dtype:
+    if value._array.dtype != x._array.dtype:
         raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
                                    f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
                                    "source.", "convert the values with .to(dtype)"))
@@ -180,7 +180,7 @@ def check_same_dtype(x: Tensor, value: Tensor) -> None:
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
-    if x.array.ndim == 0:
+    if x._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(unbind(x, 0))
 
@@ -191,12 +191,12 @@ def contains(x: Tensor, value: Any) -> bool:
         raise RuntimeError(explain("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                                    f"{type(value)}."))
     noticed(x)
-    return bool((x.array == (value.array if isinstance(value, Tensor) else value)).any())
+    return bool((x._array == (value._array if isinstance(value, Tensor) else value)).any())
 
 
 def backwards(x: Tensor) -> Tensor:
     """reversed(x): the slices along the first dimension in opposite order, as a tensor."""
-    return flip(x, (0,)) if x.array.ndim else x
+    return flip(x, (0,)) if x._array.ndim else x
 
 
 def delete(x: Tensor, key: Any) -> None:

@@ -26,13 +26,13 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
     if not isinstance(value, Tensor):
         return created(from_array(holding(value, input.dtype)))
-    if value.array.dtype.kind == "c" and input.array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
+    if value._array.dtype.kind == "c" and input._array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
         raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
                                    op=name))
-    if value.array.ndim:
+    if value._array.ndim:
         raise RuntimeError(explain(f"{name} only supports a 0-dimensional value tensor, but got tensor with "
-                                   f"{value.array.ndim} dimension(s).", "give a number"))
-    return value if value.array.dtype == input.array.dtype else s.to(value, input.dtype)
+                                   f"{value._array.ndim} dimension(s).", "give a number"))
+    return value if value._array.dtype == input._array.dtype else s.to(value, input.dtype)
 
 
 @composite()
@@ -44,11 +44,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> rushlight.tensor([1., 2.]).masked_fill(rushlight.tensor([True, False]), 0)
     tensor([0., 2.])
     """
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
     made = masked(mask, one_number(value, input, "masked_fill_"), input)
-    if made.array.__class__ is np.ndarray and not made.array.flags.c_contiguous:      # torch's is, whatever x's order
+    if made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous:      # torch's is, whatever x's order
         return called(s.contiguous(made), "MaskedFillBackward0")
     return made
 
@@ -62,20 +62,20 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> rushlight.index_fill(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), 5)
     tensor([5., 0., 5.])
     """
-    if index.array.dtype.kind not in "iu":
+    if index._array.dtype.kind not in "iu":
         raise IndexError(explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()"))
-    if index.array.ndim > 1:
+    if index._array.ndim > 1:
         raise IndexError(explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_"))
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     dim = wrap(dim, ndim)
-    n = input.array.shape[dim] if ndim else 1
+    n = input._array.shape[dim] if ndim else 1
     places = numbers(index)
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         raise IndexError(explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
                                  op="index_fill_"))
     chosen = np.zeros(n, bool)
-    chosen[index.array] = True
+    chosen[index._array] = True
     mask = created(from_array(chosen.reshape([n if d == dim else 1 for d in range(ndim)])))
     return choose(mask, one_number(value, input, "index_fill_"), input)
 
@@ -87,7 +87,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> rushlight.masked_select(rushlight.tensor([1, 2, 3]), rushlight.tensor([True, False, True]))
     tensor([1, 3])
     """
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError(explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0",
                                    mask=mask.dtype))
     a, b = broadcast_tensors(input, mask)
@@ -107,9 +107,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     if input is None or other is None:
         raise TypeError(explain("where() received an invalid combination of arguments: it takes (condition) or (condition, "
                                 "input, other)"))
-    if isinstance(condition, Tensor) and condition.array.dtype == np.uint8:     # torch's masks of old
+    if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:     # torch's masks of old
         condition = condition != 0                # type: ignore[assignment]
-    if isinstance(condition, Tensor) and condition.array.dtype.kind != "b":
+    if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
         raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
                                    f"{condition.dtype}", "compare first: condition != 0"))
     return choose(condition, input, other, out=out)
@@ -134,14 +134,14 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             [2]])
     """
     noticed(input)
-    if out is not None and (as_tuple or out.array.dtype != np.int64):
+    if out is not None and (as_tuple or out._array.dtype != np.int64):
         raise RuntimeError(explain("nonzero: as_tuple has no out=" if as_tuple else "nonzero: Expected out tensor to have "
                                    f"scalar type Long but got scalar type {out.dtype.scalar_type}"))
-    found = kernels.nonzero(input.array)
+    found = kernels.nonzero(input._array)
     rows = np.stack(found).T
     if as_tuple:
         return created(from_array(rows)).unbind(1)  # type: ignore[attr-defined]
-    made = created(from_array(rows if input.array.ndim else rows[:, :0].copy()))
+    made = created(from_array(rows if input._array.ndim else rows[:, :0].copy()))
     return made if out is None else into(out, made)
 
 

@@ -36,12 +36,12 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         raise NotImplementedError(explain(f'"_segment_reduce_cpu" not implemented for {data.dtype}',
                                           "convert it: data.float()"))
     begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
-    outer, rest = data.array.shape[:axis], data.array.shape[axis + 1:]
+    outer, rest = data._array.shape[:axis], data._array.shape[axis + 1:]
     rows = s.reshape(data, (-1, *rest)) if axis else data
     # stretch k is the rows from begins[k]; all of them in their order, and to which one each belongs
     of = np.repeat(np.arange(sizes.size), sizes)
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
-    if of.size != rows.array.shape[0] or (taken != np.arange(of.size)).any():
+    if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
         rows = rows.index_select(0, created(from_array(taken)))  # type: ignore[attr-defined]
     made = reduced(rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial)
     return s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
@@ -51,14 +51,14 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
     """What each stretch gives: rows (n, ...) of which row i belongs to stretch of[i]; sizes (stretches, 1, ...)."""
     nothing = NOTHING[reduce] if initial is None else initial
     first = {"mean": 0 if initial is None else initial, "max": NOTHING["max"], "min": NOTHING["min"]}.get(reduce, nothing)
-    begun = created(from_array(np.full((sizes.shape[0], *rows.array.shape[1:]), first, rows.array.dtype)))
+    begun = created(from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype)))
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
     if reduce in ("sum", "mean"):
         total = begun.index_add(0, of, rows)  # type: ignore[attr-defined]
         if reduce == "sum":
             return total
-        mean = total / created(from_array(np.maximum(sizes, 1).astype(rows.array.dtype)))
+        mean = total / created(from_array(np.maximum(sizes, 1).astype(rows._array.dtype)))
         return where(created(from_array(sizes == 0)), nothing, mean)
     found = index_reduce(begun, 0, of, rows, "a" + reduce, include_self=False)
     if initial is None:
@@ -75,11 +75,11 @@ def stretches(data: Tensor, lengths: Tensor | None, indices: Tensor | None, offs
     if given is None:
         raise RuntimeError(explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths="))
     noticed(given)                                # whoever watches is told
-    numbers = np.asarray(given.array)
-    if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data.array.shape[:axis]:
+    numbers = np.asarray(given._array)
+    if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data._array.shape[:axis]:
         raise RuntimeError(explain(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
-                                   f"whole numbers of shape {(*data.array.shape[:axis], 'stretches')}"))
-    n = data.array.shape[axis]
+                                   f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}"))
+    n = data._array.shape[axis]
     if lengths is None:
         begins, sizes = numbers[..., :-1], np.diff(numbers)
     else:

@@ -57,16 +57,16 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if reduce not in REDUCTIONS[1:]:
         raise RuntimeError(explain("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
                                    f"{reduce}.", "use index_add for sums"))
-    if index.array.ndim > 1:
+    if index._array.ndim > 1:
         raise RuntimeError(explain("index_reduce_(): Index is supposed to be a vector, but got dim: "
-                                   f"{index.array.ndim} with type: {index.dtype}", "flatten() it"))
-    at, shape = wrap(dim, input.array.ndim), source.array.shape
-    if (shape[at] if shape else 1) != index.array.size:
-        raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index.array.size}) should be equal to "
+                                   f"{index._array.ndim} with type: {index.dtype}", "flatten() it"))
+    at, shape = wrap(dim, input._array.ndim), source._array.shape
+    if (shape[at] if shape else 1) != index._array.size:
+        raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index._array.size}) should be equal to "
                                    f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"))
-    n = input.array.shape[at] if input.array.ndim else 1
-    own = holder(index).array
-    if index.array.size and not 0 <= own.min() <= own.max() < n:
+    n = input._array.shape[at] if input._array.ndim else 1
+    own = holder(index)._array
+    if index._array.size and not 0 <= own.min() <= own.max() < n:
         raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     return landed(reduce_at, out, input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
@@ -76,14 +76,14 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
 def check_flat(index: Tensor, n: int, name: str) -> None:
     """RuntimeError for an index that is not int64, IndexError for one that is not there."""
-    if index.array.dtype != np.int64:
+    if index._array.dtype != np.int64:
         raise RuntimeError(explain(f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_type}",
                                    "convert it: index.long()"))
-    if index.array.size and not n:
+    if index._array.size and not n:
         raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
     if index.is_meta:                             # there are no numbers that could be wrong
         return
-    places = holder(index).array
+    places = holder(index)._array
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         noticed(index)
@@ -98,8 +98,8 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.take(rushlight.tensor([[4, 3, 5], [6, 7, 8]]), rushlight.tensor([0, 2, 5]))
     tensor([4, 5, 8])
     """
-    check_flat(index, input.array.size, "take")
-    made = called(table.index(s.reshape(input, (input.array.size,)), [index], (HERE, ...)), "TakeBackward0")
+    check_flat(index, input._array.size, "take")
+    made = called(table.index(s.reshape(input, (input._array.size,)), [index], (HERE, ...)), "TakeBackward0")
     return made if out is None else into(out, made, input, index)
 
 
@@ -111,17 +111,17 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     tensor([[0., 9.],
             [8., 0.]])
     """
-    check_flat(index, input.array.size, "put_")
-    if source.array.size != index.array.size:
+    check_flat(index, input._array.size, "put_")
+    if source._array.size != index._array.size:
         raise IndexError(explain(f"put_(): Expected source and index to have the same number of elements, but got "
-                                   f"source.numel() = {source.array.size}, index.numel() = {index.array.size}"))
-    if source.array.dtype != input.array.dtype:
+                                   f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"))
+    if source._array.dtype != input._array.dtype:
         raise RuntimeError(explain("put_(): self and source expected to have the same dtype, but got self.dtype = "
                                    f"{input.dtype.scalar_type} and source.dtype = {source.dtype.scalar_type}",
                                    "convert the source with .to(dtype)"))
-    flat, values = s.reshape(input, (input.array.size,)), s.reshape(source, index.array.shape)
+    flat, values = s.reshape(input, (input._array.size,)), s.reshape(source, index._array.shape)
     made = table.write_at(flat, values, [index], (HERE, ...), accumulate)
-    return s.reshape(made, input.array.shape)
+    return s.reshape(made, input._array.shape)
 
 
 @composite()
@@ -133,27 +133,27 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     tensor([[1, 3],
             [2, 4]])
     """
-    if dim is None and indices.array.dtype == np.int32:
+    if dim is None and indices._array.dtype == np.int32:
         indices = s.to(indices, dtypes.int64)
-    if indices.array.dtype != np.int64:
+    if indices._array.dtype != np.int64:
         raise RuntimeError(explain(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
                                    "convert them: indices.long()"))
     if dim is None:
         return take_along_dim(s.reshape(input, (-1,)), s.reshape(indices, (-1,)), 0, out=out)
-    if input.array.ndim != indices.array.ndim:
+    if input._array.ndim != indices._array.ndim:
         raise RuntimeError(explain("torch.take_along_dim(): input and indices should have the same number of dimensions, "
-                                   f"but got {input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions "
+                                   f"but got {input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions "
                                    "for indices"))
-    dim = wrap(dim, input.array.ndim)
-    n = input.array.shape[dim] if input.array.ndim else 1
-    at = indices.array
+    dim = wrap(dim, input._array.ndim)
+    n = input._array.shape[dim] if input._array.ndim else 1
+    at = indices._array
     if mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any():         # else 60 us become 25
         indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
-    a, b = list(input.array.shape), list(indices.array.shape)
+    a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):
         if d != dim:
             a[d] = b[d] = max(a[d], b[d]) if 0 not in (a[d], b[d]) else 0
-    input, indices = (t if t.array.shape == (*size,) else s.expand(t, tuple(size)) for t, size in ((input, a), (indices, b)))
+    input, indices = (t if t._array.shape == (*size,) else s.expand(t, tuple(size)) for t, size in ((input, a), (indices, b)))
     return gather(input, dim, indices, out=out)
 
 
@@ -168,20 +168,20 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]), rushlight.tensor([1., 2., 3.]))
     tensor([1., 0., 2.])
     """
-    if mask.array.dtype.kind != "b":
+    if mask._array.dtype.kind != "b":
         raise RuntimeError(explain(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
                                    "compare first: mask = m != 0"))
-    if source.array.dtype != input.array.dtype:
+    if source._array.dtype != input._array.dtype:
         raise RuntimeError(explain("masked_scatter: expected self and source to have same dtypes but got "
                                    f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"))
     x, chosen = broadcast_tensors(input, mask)
     x = s.contiguous(x)                           # the result is contiguous, as in torch
     noticed(mask)
-    n = int(np.count_nonzero(chosen.array))
-    if n > source.array.size:
+    n = int(np.count_nonzero(chosen._array))
+    if n > source._array.size:
         raise RuntimeError(explain("masked_scatter: expected number of elements to be at least the number of ones in the "
-                                   f"mask, {n}, but source has {source.array.size}"))
-    return table.write_at(x, s.narrow(s.reshape(source, (source.array.size,)), 0, 0, n), [chosen], (HERE, ...))
+                                   f"mask, {n}, but source has {source._array.size}"))
+    return table.write_at(x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...))
 
 
 @composite(looks=True)
@@ -195,8 +195,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     """
     if size < 0:
         raise RuntimeError(explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}"))
-    found = nonzero(input).array[:size]
-    rows = np.full((size, input.array.ndim), fill_value, np.int64)
+    found = nonzero(input)._array[:size]
+    rows = np.full((size, input._array.ndim), fill_value, np.int64)
     rows[:len(found)] = found
     made = created(from_array(rows))
     return made if out is None else into(out, made)

@@ -43,7 +43,7 @@ def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
     if x.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain(f"{name}: Expected a floating point or complex tensor as input. "
                                    f"Got {x.dtype.scalar_type}", "convert it: x.float()"))
-    if not low and x.array.dtype.itemsize < 4:
+    if not low and x._array.dtype.itemsize < 4:
         raise RuntimeError(explain(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}",
                                    "convert it: x.float()"))
 
@@ -51,7 +51,7 @@ def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
 def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
     """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex numbers."""
     check_tensor(x, name, argument)
-    if x.array.ndim < 2:
+    if x._array.ndim < 2:
         raise RuntimeError(explain(f"{name}: The input tensor {argument} must have at least 2 dimensions.",
                                    shape=tuple(x.shape)))
     if numbers:
@@ -61,7 +61,7 @@ def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True
 def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
     """RuntimeError unless it is a square matrix, or a stack of them."""
     check_matrix(x, name, argument, numbers)
-    m, n = x.array.shape[-2:]
+    m, n = x._array.shape[-2:]
     if m != n:
         raise RuntimeError(explain(f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} "
                                    "matrices", shape=tuple(x.shape)))
@@ -70,7 +70,7 @@ def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True
 def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "B")) -> None:
     """RuntimeError unless both have one dtype."""
     check_tensor(b, name, names[1], 2)
-    if a.array.dtype != b.array.dtype:
+    if a._array.dtype != b._array.dtype:
         p, q = names
         raise RuntimeError(explain(f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type "
                                    f"{a.dtype.scalar_type} and {q} of type {b.dtype.scalar_type} instead",
@@ -79,8 +79,8 @@ def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "
 
 def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
     """RuntimeError unless a X = b (X a = b where not `left`) can hold."""
-    if a.array.shape[-2] != b.array.shape[-2 if left else -1]:
-        sizes = " and ".join("x".join(map(str, t.array.shape[-2:])) for t in (a, b))
+    if a._array.shape[-2] != b._array.shape[-2 if left else -1]:
+        sizes = " and ".join("x".join(map(str, t._array.shape[-2:])) for t in (a, b))
         raise RuntimeError(explain(f"{name}: Incompatible shapes of A and B for the equation "
                                    f"{'AX = B' if left else 'XA = B'} ({sizes})"))
 
@@ -90,10 +90,10 @@ def first_failure(info: Tensor) -> tuple[int, str]:
     if info.is_meta:                              # there are no numbers that could be wrong
         return 0, ""
     info = holder(info)
-    codes = np.atleast_1d(info.array).ravel()
+    codes = np.atleast_1d(info._array).ravel()
     wrong = np.flatnonzero(codes)
     if (watch := mode().watch) is not None:
         watch.on_assert(info == 0)
     if not wrong.size:
         return 0, ""
-    return int(codes[wrong[0]]), f"(Batch element {wrong[0]}): " if info.array.ndim else ""
+    return int(codes[wrong[0]]), f"(Batch element {wrong[0]}): " if info._array.ndim else ""

@@ -230,8 +230,8 @@ for world in (ARRAYS, TENSORS):
     world.update((f.__name__, f) for f in (no_derivative_of_r, no_derivative_of_complete, check_phase))
 ARRAYS["exchange"] = permutation
 TENSORS["exchange"] = sample_by_sample(
-    lambda pivots, like: from_array(permutation(getattr(pivots, "array", pivots), like.array)))
+    lambda pivots, like: from_array(permutation(getattr(pivots, "_array", pivots), like._array)))
 ARRAYS["unit"] = lambda n, like: np.eye(n, dtype=like.dtype)
-TENSORS["unit"] = lambda n, like: from_array(np.eye(n, dtype=like.array.dtype))
+TENSORS["unit"] = lambda n, like: from_array(np.eye(n, dtype=like._array.dtype))
 
 build(globals())

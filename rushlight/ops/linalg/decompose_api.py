@@ -185,8 +185,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     if compute_uv:
         u, s, vh = f.linalg_svd(input, not some)
         return given(out, OldSVD((u, s, conjugate_transpose(vh))))
-    *batch, m, n = input.array.shape
-    zeros = [from_array(np.zeros((*batch, k, k), input.array.dtype)) for k in (m, n)]
+    *batch, m, n = input._array.shape
+    zeros = [from_array(np.zeros((*batch, k, k), input._array.dtype)) for k in (m, n)]
     return given(out, OldSVD((zeros[0], f.linalg_svdvals(input), zeros[1])))
 
 
@@ -247,14 +247,14 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     name = "torch.linalg.householder_product"
     check_matrix(A, name, "input")
     check_same(A, tau, name, ("input", "tau"))
-    m, n = A.array.shape[-2:]
+    m, n = A._array.shape[-2:]
     if m < n:
         raise RuntimeError(explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"))
-    if n < tau.array.shape[-1]:
+    if n < tau._array.shape[-1]:
         raise RuntimeError(explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
     if recorded(A, (tau,)):
         return given(out, reflect(A, tau, overwrite(A, eye(m, n, dtype=A.dtype))))
-    return given(out, from_array(reflected(A.array, tau.array)))
+    return given(out, from_array(reflected(A._array, tau._array)))
 
 
 composite("orgqr", looks=True)(householder_product)
@@ -262,10 +262,10 @@ composite("orgqr", looks=True)(householder_product)
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
     """H_1 ... H_k x, or its adjoint's product: reflection by reflection, so that all of it differentiates."""
-    order = range(tau.array.shape[-1])
+    order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
         v = tril(narrow(A, -1, i, 1), -i - 1)                         # (..., m, 1)
-        v = v + eye(A.array.shape[-2], A.array.shape[-1], dtype=A.dtype)[:, i:i + 1]  # type: ignore[index]
+        v = v + eye(A._array.shape[-2], A._array.shape[-1], dtype=A.dtype)[:, i:i + 1]  # type: ignore[index]
         scale = unsqueeze(narrow(tau, -1, i, 1), -1)
         along = matmul(conjugate_transpose(v), x)                     # (..., 1, columns)
         x = x - matmul(mul(v, conj(scale) if adjoint else scale), along)
@@ -292,11 +292,11 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
     for t, name in ((input, "input"), (other, "other")):
         check_tensor(t, "ormqr", name)
-        if t.array.ndim < 2:
+        if t._array.ndim < 2:
             raise RuntimeError(explain(f"torch.ormqr: {name} must have at least 2 dimensions."))
     side = -2 if left else -1
-    m, k = other.array.shape[side], tau.array.shape[-1]
-    if k != min(m, input.array.shape[-1]):
+    m, k = other._array.shape[side], tau._array.shape[-1]
+    if k != min(m, input._array.shape[-1]):
         raise RuntimeError(explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"))
-    if m != input.array.shape[-2]:
+    if m != input._array.shape[-2]:
         raise RuntimeError(explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"))

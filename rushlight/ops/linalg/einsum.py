@@ -35,7 +35,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         raise ValueError(explain("einsum(): must specify the equation string and at least one operand", equation=equation))
     tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     try:
-        inputs, output = parse(equation, tuple([t.array.ndim for t in tensors]))
+        inputs, output = parse(equation, tuple([t._array.ndim for t in tensors]))
     except ValueError as error:
         raise wrong(equation, str(error), tensors) from None
     sizes = sizes_of(equation, inputs, tensors)
@@ -48,7 +48,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         terms.append(contract(a, in_a, b, in_b, wanted, sizes, order))
     result, letters = summed(*terms[0], set(output), order)
     missing = [c for c in output if c not in letters]
-    result = shaped(result, result.array.shape + (1,) * len(missing))
+    result = shaped(result, result._array.shape + (1,) * len(missing))
     if letters == output and not any(result is t for t in tensors):
         return result
     return permute(result, places(letters + "".join(missing), output))
@@ -111,7 +111,7 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
 def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for letters, t in zip(inputs, tensors):
-        for c, n in zip(letters, t.array.shape):
+        for c, n in zip(letters, t._array.shape):
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
                     raise wrong(equation, f"subscript {c} has size {n}, which does not broadcast with previously seen "
@@ -206,7 +206,7 @@ def ordered(t: Tensor, letters: str, order: list[str]) -> Tensor:
 
 
 def shaped(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return t if t.array.shape == shape else reshape(t, shape)
+    return t if t._array.shape == shape else reshape(t, shape)
 
 
 def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
@@ -215,7 +215,7 @@ def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
 
 def squeezed(t: Tensor, letters: str) -> tuple[Tensor, str]:
     """Without the dimensions of size 1."""
-    keep = [i for i, n in enumerate(t.array.shape) if n != 1]
+    keep = [i for i, n in enumerate(t._array.shape) if n != 1]
     if len(keep) == len(letters):
         return t, letters
-    return reshape(t, tuple(t.array.shape[i] for i in keep)), "".join(letters[i] for i in keep)
+    return reshape(t, tuple(t._array.shape[i] for i in keep)), "".join(letters[i] for i in keep)

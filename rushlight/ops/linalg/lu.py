@@ -111,19 +111,19 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     tensor([[1.0000, 0.0000],
             [0.2500, 1.0000]])
     """
-    if unpack_pivots and LU_pivots.array.dtype != np.int32:
+    if unpack_pivots and LU_pivots._array.dtype != np.int32:
         raise RuntimeError(explain("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
                                    "dtype.", "use the pivots that lu_factor returned"))
-    empty = from_array(np.zeros(0, LU_data.array.dtype))
+    empty = from_array(np.zeros(0, LU_data._array.dtype))
     p, lower, upper = unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return given(out, Unpacked((p if unpack_pivots else empty, lower if unpack_data else empty,
                                 upper if unpack_data else empty)))
 
 
 def unpack(packed: Tensor, pivots: Tensor, data: bool = True, order: bool = True) -> tuple:
-    m, n = packed.array.shape[-2:]
+    m, n = packed._array.shape[-2:]
     k = min(m, n)
-    p = from_array(f.permutation(pivots.array, packed.array)) if order else None
+    p = from_array(f.permutation(pivots._array, packed._array)) if order else None
     if not data:
         return p, None, None
     lower = tril(narrow(packed, -1, 0, k), -1) + eye(m, k, dtype=packed.dtype)
@@ -132,10 +132,10 @@ def unpack(packed: Tensor, pivots: Tensor, data: bool = True, order: bool = True
 
 def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
     """The rows of b as the pivots exchange them, or brought `back`."""
-    order = order_of(pivots.array, b.array.shape[-2])
+    order = order_of(pivots._array, b._array.shape[-2])
     order = np.argsort(order, -1) if back else order
-    batch = np.broadcast_shapes(order.shape[:-1], b.array.shape[:-2])
-    shape = (*batch, *b.array.shape[-2:])
+    batch = np.broadcast_shapes(order.shape[:-1], b._array.shape[:-2])
+    shape = (*batch, *b._array.shape[-2:])
     index = np.broadcast_to(order[..., None], shape)
     return gather(b.expand(shape), -2, from_array(index.copy()))  # type: ignore[attr-defined]
 
@@ -155,7 +155,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_same(LU, B, name, ("LU", "B"))
     check_matrix(B, name, "B")
     check_equation(LU, B, left, name)
-    if pivots.array.dtype != np.int32:
+    if pivots._array.dtype != np.int32:
         raise RuntimeError(explain(f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype))
     if not left:
         turned = linalg_lu_solve(LU, pivots, conjugate_transpose(B), adjoint=not adjoint)
@@ -226,8 +226,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False,
     check_square(LD, name, "LD")
     check_same(LD, B, name, ("LD", "B"))
     check_matrix(B, name, "B")
-    if LD.array.shape[-1] != B.array.shape[-2]:
-        sizes = " by ".join(map(str, LD.array.shape[-2:])), " by ".join(map(str, B.array.shape[-2:]))
+    if LD._array.shape[-1] != B._array.shape[-2]:
+        sizes = " by ".join(map(str, LD._array.shape[-2:])), " by ".join(map(str, B._array.shape[-2:]))
         raise RuntimeError(explain(f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b matrix "
                                    f"is {sizes[1]}"))
     return given(out, f.ldl_solution(LD, pivots, B, hermitian))

@@ -31,7 +31,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     torch.Size([2, 4])
     """
     try:
-        m, n = input.array.ndim, other.array.ndim
+        m, n = input._array.ndim, other._array.ndim
     except NoArray as sparse:
         return filled(out, sparse.instead("matmul", input, other))
     except AttributeError as error:
@@ -60,7 +60,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     try:
         for name, t in (("self", input), ("mat2", mat2)):
-            if isinstance(t, Tensor) and t.array.ndim != 2:
+            if isinstance(t, Tensor) and t._array.ndim != 2:
                 raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
                                            inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
     except NoArray as sparse:
@@ -80,7 +80,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     try:
         for i, t in enumerate((input, mat2)):
-            if t.array.ndim != 3:
+            if t._array.ndim != 3:
                 raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
                                            shape=tuple(t.shape)))
     except NoArray as sparse:
@@ -88,10 +88,10 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     except AttributeError as error:
         check_given(bmm, (input, mat2), {}, error)
         raise
-    if input.array.shape[0] != mat2.array.shape[0] or input.array.shape[2] != mat2.array.shape[1]:
+    if input._array.shape[0] != mat2._array.shape[0] or input._array.shape[2] != mat2._array.shape[1]:
         raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
-                                   f"[{input.array.shape[0]}, {input.array.shape[2]}] but got: "
-                                   f"[{mat2.array.shape[0]}, {mat2.array.shape[1]}]."))
+                                   f"[{input._array.shape[0]}, {input._array.shape[2]}] but got: "
+                                   f"[{mat2._array.shape[0]}, {mat2._array.shape[1]}]."))
     r = product(input, mat2)
     return r if out is None else into(out, r)
 
@@ -106,9 +106,9 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     check_tensor(input, "outer", "input")
     check_tensor(vec2, "outer", "vec2", 2)
-    if input.array.ndim != 1 or vec2.array.ndim != 1:
-        raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input.array.ndim}-D and "
-                                   f"{vec2.array.ndim}-D"))
+    if input._array.ndim != 1 or vec2._array.ndim != 1:
+        raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and "
+                                   f"{vec2._array.ndim}-D"))
     return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
 
 
@@ -207,23 +207,23 @@ def t(input: Tensor) -> Tensor:
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])
     """
-    if input.array.ndim > 2:
-        raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D",
+    if input._array.ndim > 2:
+        raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D",
                                    "use .mT or permute()"))
-    return called(transpose(input, 0, int(input.array.ndim == 2)), "TBackward0")
+    return called(transpose(input, 0, int(input._array.ndim == 2)), "TBackward0")
 
 
 def reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in opposite order."""
-    return permute(self, tuple(range(self.array.ndim))[::-1])
+    return permute(self, tuple(range(self._array.ndim))[::-1])
 
 
 def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
     """The last two dimensions swapped; a number is itself."""
-    if self.array.ndim == 1:
+    if self._array.ndim == 1:
         raise RuntimeError(explain(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.",
                                    "unsqueeze it"))
-    return transpose(self, -2, -1) if self.array.ndim else self
+    return transpose(self, -2, -1) if self._array.ndim else self
 
 
 def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
@@ -234,8 +234,8 @@ def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
 
 def of_one_matrix(self: Tensor) -> Tensor:
     """The transpose of a matrix, conjugated."""
-    if self.array.ndim > 2:
-        raise RuntimeError(explain(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor.",
+    if self._array.ndim > 2:
+        raise RuntimeError(explain(f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",
                                    "for batches of matrices use .mH"))
     return conjugate_transpose(self, "H")
 

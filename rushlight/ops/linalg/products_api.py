@@ -59,9 +59,9 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     check_tensor(input, "inner", "input")
     check_tensor(other, "inner", "other", 2)
-    if input.array.ndim == 0 or other.array.ndim == 0:
+    if input._array.ndim == 0 or other._array.ndim == 0:
         return given(out, e.mul(input, other))
-    if input.array.shape[-1] != other.array.shape[-1]:
+    if input._array.shape[-1] != other._array.shape[-1]:
         raise RuntimeError(explain("inner() the last dimension must match on both input tensors but got shapes "
                                    f"{list(input.shape)} and {list(other.shape)}"))
     return given(out, tensordot(input, other, ([-1], [-1])))
@@ -77,21 +77,21 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     torch.Size([2, 5])
     """
     in_a, in_b = contracted(a, b, dims)
-    m, n = a.array.ndim, b.array.ndim
+    m, n = a._array.ndim, b._array.ndim
     for i, j in zip(in_a, in_b):
-        if a.array.shape[i] == 1:
+        if a._array.shape[i] == 1:
             b = total(b, (j,), True, dtype=b.dtype)
-        elif b.array.shape[j] == 1:
+        elif b._array.shape[j] == 1:
             a = total(a, (i,), True, dtype=a.dtype)
-        elif a.array.shape[i] != b.array.shape[j]:
-            raise RuntimeError(explain(f"contracted dimensions need to match, but first has size {a.array.shape[i]} in "
-                                       f"dim {i} and second has size {b.array.shape[j]} in dim {j}"))
+        elif a._array.shape[i] != b._array.shape[j]:
+            raise RuntimeError(explain(f"contracted dimensions need to match, but first has size {a._array.shape[i]} in "
+                                       f"dim {i} and second has size {b._array.shape[j]} in dim {j}"))
     kept_a, kept_b = ([d for d in range(k) if d not in used] for k, used in
                       ((m, {d % m for d in in_a}), (n, {d % n for d in in_b})))
-    shape = [a.array.shape[d] for d in kept_a] + [b.array.shape[d] for d in kept_b]
-    middle = prod(a.array.shape[d] for d in in_a)
-    left = reshape(permute(a, (*kept_a, *in_a)), (prod(a.array.shape[d] for d in kept_a), middle))
-    right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b.array.shape[d] for d in kept_b)))
+    shape = [a._array.shape[d] for d in kept_a] + [b._array.shape[d] for d in kept_b]
+    middle = prod(a._array.shape[d] for d in in_a)
+    left = reshape(permute(a, (*kept_a, *in_a)), (prod(a._array.shape[d] for d in kept_a), middle))
+    right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b._array.shape[d] for d in kept_b)))
     if prod(shape) == 1:                          # a sum of products: bools have it too, and autocast leaves it alone
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
         one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
@@ -106,13 +106,13 @@ def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(explain(f"tensordot expects dims >= 0, but got dims={dims}"))
-        if dims > min(a.array.ndim, b.array.ndim):
+        if dims > min(a._array.ndim, b._array.ndim):
             raise RuntimeError(explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims)))
         return list(range(-dims, 0)), list(range(dims))
     in_a, in_b = (list(d) if isinstance(d, Sequence) else [d] for d in dims)
     if len(in_a) != len(in_b):
         raise RuntimeError(explain("both dimension lists should have same length"))
-    return [wrap(d, a.array.ndim) for d in in_a], [wrap(d, b.array.ndim) for d in in_b]
+    return [wrap(d, a._array.ndim) for d in in_a], [wrap(d, b._array.ndim) for d in in_b]
 
 
 @composite()
@@ -124,8 +124,8 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     check_tensor(input, "kron", "input")
     check_tensor(other, "kron", "other", 2)
-    n = max(input.array.ndim, other.array.ndim)
-    a, b = ([1] * (n - t.array.ndim) + list(t.array.shape) for t in (input, other))
+    n = max(input._array.ndim, other._array.ndim)
+    a, b = ([1] * (n - t._array.ndim) + list(t._array.shape) for t in (input, other))
     left = reshape(input, tuple(size for k in a for size in (k, 1)))
     right = reshape(other, tuple(size for k in b for size in (1, k)))
     return given(out, reshape(e.mul(left, right), tuple(i * j for i, j in zip(a, b))))
@@ -138,8 +138,8 @@ def trace(input: Tensor) -> Tensor:
     >>> rushlight.trace(rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor(5.)
     """
-    if input.array.ndim != 2:
-        raise RuntimeError(explain(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}",
+    if input._array.ndim != 2:
+        raise RuntimeError(explain(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}",
                                    "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)"))
     return called(total(diagonal(input)), "TraceBackward0")
 
@@ -153,9 +153,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     tensor([[12., 12.],
             [12., 12.]])
     """
-    if batch1.array.ndim == batch2.array.ndim == 3 and len(batch1.array) != len(batch2.array):
+    if batch1._array.ndim == batch2._array.ndim == 3 and len(batch1._array) != len(batch2._array):
         raise RuntimeError(explain("batch1 and batch2 must have same number of batches, got "
-                                   f"{len(batch1.array)} and {len(batch2.array)}"))
+                                   f"{len(batch1._array)} and {len(batch2._array)}"))
     return given(out, called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0"))
 
 
@@ -169,8 +169,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
             [6., 8.]])
     """
     for i, v in enumerate((vec1, vec2)):
-        if v.array.ndim != 1:
-            raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v.array.ndim}-D"))
+        if v._array.ndim != 1:
+            raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D"))
     made = outer(vec1, vec2)
     made = to(made, dtypes.promote_types(made.dtype, input.dtype))       # also that of a number counts
     return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
@@ -197,16 +197,16 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         raise RuntimeError(explain(f"multi_dot(): expected at least 2 tensors but got {n}"))
     for i, t in enumerate(tensors):
         check_tensor(t, "linalg.multi_dot", "tensors")
-        if t.array.ndim != 2 and not (t.array.ndim == 1 and i in (0, n - 1)):
+        if t._array.ndim != 2 and not (t._array.ndim == 1 and i in (0, n - 1)):
             many = "1D or 2D" if i in (0, n - 1) else "2D"
-            raise RuntimeError(explain(f"multi_dot(): tensor {i} must be {many} but got {t.array.ndim}D"))
+            raise RuntimeError(explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D"))
     for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
-        if a.array.shape[-1] != b.array.shape[0]:
+        if a._array.shape[-1] != b._array.shape[0]:
             raise RuntimeError(explain(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and "
                                        f"{list(b.shape)} cannot be multiplied"))
-    sizes = [1 if tensors[0].array.ndim == 1 else tensors[0].array.shape[0], *[t.array.shape[-1] for t in tensors]]
-    if tensors[-1].array.ndim == 1:
-        sizes[-2:] = [tensors[-1].array.shape[0], 1]
+    sizes = [1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0], *[t._array.shape[-1] for t in tensors]]
+    if tensors[-1]._array.ndim == 1:
+        sizes[-2:] = [tensors[-1]._array.shape[0], 1]
     return given(out, multiplied(tensors, splits(sizes), 0, n - 1))
 
 
@@ -238,8 +238,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     torch.Size([2, 4])
     """
     for t in matrices:
-        if t.array.ndim != 2:
-            raise RuntimeError(explain(f"Tensor dimension is {t.array.ndim}, expected 2 instead."))
+        if t._array.ndim != 2:
+            raise RuntimeError(explain(f"Tensor dimension is {t._array.ndim}, expected 2 instead."))
     return given(out, matrices[0]) if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
@@ -252,18 +252,18 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     >>> rushlight.linalg.cross(rushlight.tensor([1., 0., 0.]), rushlight.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
-    if input.array.ndim != other.array.ndim:
+    if input._array.ndim != other._array.ndim:
         raise RuntimeError(explain("linalg.cross: inputs must have the same number of dimensions.",
                                    shapes=(tuple(input.shape), tuple(other.shape))))
-    d = wrap(dim, input.array.ndim)
-    sizes = input.array.shape[d], other.array.shape[d]
+    d = wrap(dim, input._array.ndim)
+    sizes = input._array.shape[d], other._array.shape[d]
     if sizes != (3, 3):
         raise RuntimeError(explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
                                    f"{sizes[1]}"))
-    if input.array.dtype is not other.array.dtype:
+    if input._array.dtype is not other._array.dtype:
         wanted = dtypes.promote_types(input.dtype, other.dtype)
         input, other = to(input, wanted), to(other, wanted)
-    return given(out, crossed(input, other, input.array.ndim - 1 - d))
+    return given(out, crossed(input, other, input._array.ndim - 1 - d))
 
 
 @composite()
@@ -274,7 +274,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     tensor([[0., 0., 1.]])
     """
     if dim is None:
-        found = [d for d, size in enumerate(input.array.shape) if size == 3]
+        found = [d for d, size in enumerate(input._array.shape) if size == 3]
         if not found:
             raise RuntimeError(explain("no dimension of size 3 in input", shape=tuple(input.shape)))
         dim = found[0]
@@ -296,7 +296,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n < 0:
         A, n = A.inverse(), -n  # type: ignore[attr-defined]
     if n == 0:
-        return given(out, overwrite(A, eye(A.array.shape[-1], dtype=A.dtype)))
+        return given(out, overwrite(A, eye(A._array.shape[-1], dtype=A.dtype)))
     result: Tensor | None = None
     while True:
         n, odd = divmod(n, 2)
@@ -320,8 +320,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 3, 9]])
     """
     check_tensor(x, "linalg.vander", "x")
-    x = unsqueeze(x, 0) if x.array.ndim == 0 else x
-    count = x.array.shape[-1] if N is None else N
+    x = unsqueeze(x, 0) if x._array.ndim == 0 else x
+    count = x._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(explain("N must be greater than 1."))
     if x.dtype is dtypes.bool_:
@@ -345,12 +345,12 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     tensor([[4, 2, 1],
             [9, 3, 1]])
     """
-    if x.array.ndim != 1:
+    if x._array.ndim != 1:
         raise RuntimeError(explain("x must be a one-dimensional tensor.", shape=tuple(x.shape)))
-    count = x.array.shape[0] if N is None else N
+    count = x._array.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError(explain("N must be non-negative.", N=N))
     if x.dtype.category < dtypes.FLOATING:
         x = x.long()  # type: ignore[attr-defined]
-    out = powers(x, count) if count else unsqueeze(x, -1).expand(x.array.shape[0], 0).clone()
+    out = powers(x, count) if count else unsqueeze(x, -1).expand(x._array.shape[0], 0).clone()
     return out if increasing else out.flip(-1)  # type: ignore[attr-defined]

@@ -140,8 +140,8 @@ def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> t
     """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last dimension."""
     check_square(A, name)
     check_same(A, B, name)
-    shape = B.array.shape
-    vector = len(shape) == 1 or (len(shape) == A.array.ndim - 1 and shape == A.array.shape[:-1])
+    shape = B._array.shape
+    vector = len(shape) == 1 or (len(shape) == A._array.ndim - 1 and shape == A._array.shape[:-1])
     if vector:
         if not left:
             raise RuntimeError(explain(f"{name}: Vector broadcasting of the left hand side is not supported for "
@@ -223,8 +223,8 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | N
     tensor([[2.]])
     """
     for t, name in ((B, "b"), (L, "u")):
-        if t.array.ndim < 2:
-            raise RuntimeError(explain(f"{name} should have at least 2 dimensions, but has {t.array.ndim} dimensions "
+        if t._array.ndim < 2:
+            raise RuntimeError(explain(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions "
                                        "instead"))
     check_square(L, "cholesky_solve")
     check_same(L, B, "cholesky_solve")
@@ -242,7 +242,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
             [0.0000, 1.0000]])
     """
     check_square(input, "cholesky_inverse")
-    unit = np.broadcast_to(np.eye(input.array.shape[-1], dtype=input.array.dtype), input.array.shape).copy()
+    unit = np.broadcast_to(np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape).copy()
     factor = triu(input) if upper else tril(input)
     return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)  # type: ignore[attr-defined]
 
@@ -265,13 +265,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             [2.]])
     """
     b, vector = least_squares_operands(A, B, driver)
-    m, n = A.array.shape[-2:]
+    m, n = A._array.shape[-2:]
     driver = driver or "gelsy"
     if rcond is None:
-        rcond = float(np.finfo(A.array.dtype).eps) * max(m, n)
+        rcond = float(np.finfo(A._array.dtype).eps) * max(m, n)
     x, rank, values = s.least_squares(A, b, float(rcond), driver)
-    values = from_array(values.array)             # outside the graph, as in torch
-    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank.array == n).all())):
+    values = from_array(values._array)             # outside the graph, as in torch
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank._array == n).all())):
         left = e.abs(e.sub(matmul(A, x), b))
         residuals = total(e.mul(left, left), -2)
         residuals = squeeze(residuals, -1) if vector else residuals
@@ -286,19 +286,19 @@ def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Te
     name = "torch.linalg.lstsq"
     check_tensor(A, name)
     check_tensor(B, name, "B", 2)
-    if A.array.ndim < 2:
+    if A._array.ndim < 2:
         raise RuntimeError(explain(f"{name}: input must have at least 2 dimensions."))
     check_numbers(A, name)
-    if B.array.ndim < 1:
+    if B._array.ndim < 1:
         raise RuntimeError(explain(f"{name}: other must have at least 1 dimension."))
-    if A.array.dtype != B.array.dtype:
+    if A._array.dtype != B._array.dtype:
         raise RuntimeError(explain(f"{name}: Expected input and other to have the same dtype, but got input's dtype "
                                    f"{A.dtype.scalar_type} and other's dtype {B.dtype.scalar_type}"))
     if driver is not None and driver not in DRIVERS:
         raise RuntimeError(explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"))
-    vector = B.array.ndim == 1 or (A.array.ndim - 1 == B.array.ndim and B.array.shape == A.array.shape[:-1])
+    vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
     b = unsqueeze(B, -1) if vector else B
-    if A.array.shape[-2] != b.array.shape[-2]:
+    if A._array.shape[-2] != b._array.shape[-2]:
         raise RuntimeError(explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})"))
     return b, vector
 
@@ -319,7 +319,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
             [0.0000, 0.0000]])
     """
     check_tensor(A, "linalg.pinv")
-    if A.array.ndim < 2 or A.dtype.category < dtypes.FLOATING:
+    if A._array.ndim < 2 or A.dtype.category < dtypes.FLOATING:
         raise RuntimeError(explain(f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 or "
                                    "more dimensions of float, double, cfloat or cdouble types"))
     if hermitian:
@@ -350,7 +350,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     check_tensor(A, "linalg.tensorinv")
     if ind <= 0:
         raise RuntimeError(explain(f"Expected a strictly positive integer for 'ind', but got {ind}"))
-    first, last = A.array.shape[:ind], A.array.shape[ind:]
+    first, last = A._array.shape[:ind], A._array.shape[ind:]
     if prod(first) != prod(last):
         raise RuntimeError(explain("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
                                    f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"))
@@ -367,10 +367,10 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
     """
     check_tensor(A, "linalg.tensorsolve")
     if dims is not None:
-        moved = [d % A.array.ndim for d in dims]
-        A = permute(A, (*[d for d in range(A.array.ndim) if d not in moved], *moved))
-    shape = A.array.shape[B.array.ndim:]
-    first = A.array.shape[:B.array.ndim]
+        moved = [d % A._array.ndim for d in dims]
+        A = permute(A, (*[d for d in range(A._array.ndim) if d not in moved], *moved))
+    shape = A._array.shape[B._array.ndim:]
+    first = A._array.shape[:B._array.ndim]
     if prod(shape) != prod(first):
         raise RuntimeError(explain("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
                                    f"prod(self.shape[:other.ndim]), but got {prod(shape)} != {prod(first)}"))

@@ -148,7 +148,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
     """Whole quotients toward 0: what is left without the remainder, which has the sign of a, has an exact quotient."""
-    if a.array.dtype.kind == "b":
+    if a._array.dtype.kind == "b":
         raise NotImplementedError(explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()"))
     return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
 
@@ -240,7 +240,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     >>> x.clamp_(0, 1)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    a = input.array
+    a = input._array
     if a.__class__ is ndarray and a.dtype.char in "fd" and stays(input, min) and stays(input, max) and unrecorded(input, ()):
         try:
             a.clip(min, max, out=a)               # no copy: of 16 x 16 in 3.5 us, not 6

@@ -32,11 +32,11 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
         if commutes:
             return function(self, other)
         if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
-            d = self.array.dtype
+            d = self._array.dtype
             number = None if floating and d.kind in "iu" else constant(other, d)     # no operand without an array: 1.2 us
             other = other if number is None else number
             made = function(other, self)
-            return made if made.node is None or shown is None else called(made, shown)
+            return made if made._node is None or shown is None else called(made, shown)
         return function(other, self)
     operator.__name__ = operator.__qualname__ = name
     return operator
@@ -55,7 +55,7 @@ def squaring(power: Callable) -> Callable:
     Hessian of a sum of squares in 0.65 of the time, forward and backward in 0.7.)"""
     def operator(self: Tensor, exponent: Any, **options: Any) -> Any:
         if (exponent.__class__ is int or exponent.__class__ is float) and exponent == 2 and not options \
-                and self.array.dtype.kind in "fcV":
+                and self._array.dtype.kind in "fcV":
             return e.square(self)
         return power(self, exponent, **options)
     introduce(operator, e.pow.op)  # type: ignore[attr-defined]

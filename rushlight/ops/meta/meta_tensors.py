@@ -161,13 +161,13 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
             f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
             "registered: what shape it makes depends on numbers", TO_EMPTY))
     for t in given:
-        if t.array.__class__ is not Meta and t.array.ndim and not indexes(t, op):
+        if t._array.__class__ is not Meta and t._array.ndim and not indexes(t, op):
             raise Elsewhere(explain("Tensor on device cpu is not on the expected device meta!", "put both on one device",
                                     inputs=[(tuple(t.shape), str(t.device)) for t in given]), None)
     state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
     try:
         if (made := by_rule(op, args)) is None:
-            *cheap, last = ways(op, args, [t.array for t in given if t.array.__class__ is Meta])
+            *cheap, last = ways(op, args, [t._array for t in given if t._array.__class__ is Meta])
             made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
             made = run_with(function, args, kwargs, *last) if made is None else made
     finally:
@@ -182,12 +182,12 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     sizes = None if op is None else op.options.get("sizes")
     if not callable(sizes):
         return None
-    arrays = [t.array for t in tree_leaves(args) if isinstance(t, Tensor)]
+    arrays = [t._array for t in tree_leaves(args) if isinstance(t, Tensor)]
     if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
         return None
     if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
         return None                               # an image's order in memory is the op's to pass on
-    found = sizes(*tree_map(lambda t: t.array if isinstance(t, Tensor) else t, args))
+    found = sizes(*tree_map(lambda t: t._array if isinstance(t, Tensor) else t, args))
     if found is None:
         return None
     outs: list[Any] = [from_array(Meta(shape, dtype)) for shape, dtype in found]  # type: ignore[arg-type]
@@ -197,13 +197,13 @@ def by_rule(op: Op | None, args: tuple) -> Any:
 def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
     """The function on what stands in for arrays without elements; what it makes, without."""
     def given(t: Any) -> Any:
-        return from_array(stand_in(t.array)) if isinstance(t, Tensor) and t.array.__class__ is Meta else t
+        return from_array(stand_in(t._array)) if isinstance(t, Tensor) and t._array.__class__ is Meta else t
 
     def taken(t: Any) -> Any:
         if not isinstance(t, Tensor):
             return t
-        shape, strides = put_back(t.array)
-        return from_array(Meta(shape, t.array.dtype, strides))  # type: ignore[arg-type]
+        shape, strides = put_back(t._array)
+        return from_array(Meta(shape, t._array.dtype, strides))  # type: ignore[arg-type]
     return tree_map(taken, function(*tree_map(given, args), **tree_map(given, kwargs)))
 
 
@@ -222,28 +222,28 @@ def indexes(t: Tensor, op: Op | None) -> bool:
 
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
     """A node for what was made, which knows no more than shapes."""
-    edges = [t for t in given if t.node is not None]
+    edges = [t for t in given if t._node is not None]
     outs = [t for t in tree_leaves(made) if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING]
     if not (edges and outs and mode().grad):
         return
     node = Unread()
-    node.called = "UnreadBackward0" if op is None else op.node.__name__
-    node.like = tuple(without(t.array) for t in edges)
-    node.edges, node.saved, node.seq, node.shape = tuple(t.node for t in edges), (), tick(), outs[0].array.shape
+    node.called = "UnreadBackward0" if op is None else op.node_class.__name__
+    node.like = tuple(without(t._array) for t in edges)
+    node.edges, node.saved, node.seq, node.shape = tuple(t._node for t in edges), (), tick(), outs[0]._array.shape
     node.where = outside(None)
-    outs[0].node = node
+    outs[0]._node = node
     if len(outs) > 1:
         node.shape = None                         # what arrives is a gradient for each
         for i, t in enumerate(outs):
-            t.node = Output(node, i, tick(), t.array.shape)
+            t._node = Output(node, i, tick(), t._array.shape)
 
 
 def moved(t: Tensor) -> Tensor:
     """A tensor of the CPU without its elements. NotImplementedError for one that has none: they would have to come from
     nowhere."""
-    if t.array.__class__ is Meta:
+    if t._array.__class__ is Meta:
         raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
-    r = from_array(without(t.array))  # type: ignore[arg-type]
+    r = from_array(without(t._array))  # type: ignore[arg-type]
     record(r, [t], None)
     return r
 

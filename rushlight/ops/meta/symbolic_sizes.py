@@ -33,7 +33,7 @@ def passed_on(op: Op, args: tuple) -> int:
 def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:
     """The ways to run it, the cheapest first: (array without elements -> array, array made -> shape and strides)."""
     if op is not None and metas:
-        if op.family is view and (not op.options.get("copies") or args[0].array.flags.c_contiguous):
+        if op.family is view and (not op.options.get("copies") or args[0]._array.flags.c_contiguous):
             yield lambda a: a.seen(), lying
         elif front := passed_on(op, args):
             yield renamed(metas, front)

@@ -41,16 +41,16 @@ def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: floa
     """
     scores, somewhere = mm(e.mul(q, scale), transpose(k, -2, -1)), None
     if causal:
-        below = created(from_array(np.tri(*scores.array.shape[-2:], dtype=bool))).to(scores.device)  # type: ignore[attr-defined]
+        below = created(from_array(np.tri(*scores._array.shape[-2:], dtype=bool))).to(scores.device)  # type: ignore[attr-defined]
         scores = e.where(below, scores, -math.inf)
     if mask is not None:
-        is_bool = mask.array.dtype.kind == "b"
-        somewhere = any_of(mask if is_bool else e.ne(mask, -math.inf), (mask.array.ndim - 1,), True)
+        is_bool = mask._array.dtype.kind == "b"
+        somewhere = any_of(mask if is_bool else e.ne(mask, -math.inf), (mask._array.ndim - 1,), True)
         if is_bool:
             scores = e.where(e.logical_or(mask, e.logical_not(somewhere)), scores, -math.inf)
         else:
             scores = e.add(scores, e.where(somewhere, mask, 0))
-    return softmax(scores, scores.array.ndim - 1), somewhere
+    return softmax(scores, scores._array.ndim - 1), somewhere
 
 
 def seen(p: Tensor, v: Tensor, somewhere: Tensor | None) -> Tensor:
@@ -73,7 +73,7 @@ def derivative(gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: flo
 
 def of_arrays(gs: Sequence, given: Sequence, causal: bool, scale: float) -> list:
     gs, given = [None if g is None else from_array(g) for g in gs], [from_array(a) for a in given]
-    return [None if t is None else t.array for t in derivative(gs, given, causal, scale, False)]
+    return [None if t is None else t._array for t in derivative(gs, given, causal, scale, False)]
 
 
 def of_tensors(gs: Sequence, given: Sequence[Tensor], causal: bool, scale: float) -> Any:

@@ -99,14 +99,14 @@ def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = No
 def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool) -> tuple[Tensor, ...]:
     """out and the last states of a cell run over the rows of x; tensors: x, so many states, the cell's weights."""
     x, state, weights = tensors[0], tensors[1:1 + states], tensors[1 + states:]
-    rows, batch = reshape(x, (-1, x.array.shape[-1])), state[0].array.shape[0]
+    rows, batch = reshape(x, (-1, x._array.shape[-1])), state[0]._array.shape[0]
     outs, now = [], list(state)
-    for a, b in steps_of(x.array, batch, sizes, reverse).spans:
+    for a, b in steps_of(x._array, batch, sizes, reverse).spans:
         new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
         outs.append(new[0])
         now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]
     out = cat(outs[::-1] if reverse else outs)
-    return (reshape(out, (*x.array.shape[:-1], out.array.shape[-1])), *now)
+    return (reshape(out, (*x._array.shape[:-1], out._array.shape[-1])), *now)
 
 
 def derivative(cell: Cell, states: int, gs: Sequence, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool,
@@ -127,7 +127,7 @@ def derivative(cell: Cell, states: int, gs: Sequence, tensors: Sequence[Tensor],
 def copy(t: Tensor) -> Tensor:
     """The tensor with a node of its own, so that a gradient stops there, even if another tensor was made from it."""
     t = clone(t)  # type: ignore[attr-defined]
-    return t if t.node is not None else t.requires_grad_()
+    return t if t._node is not None else t.requires_grad_()
 
 
 def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
@@ -140,7 +140,7 @@ def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
         *own, sizes, reverse = settings
         gs, given = [from_array(g) for g in gs], [from_array(a) for a in given]
         found = derivative(cell(*own), states, gs, given, sizes, reverse, False)
-        return [None if t is None else t.array for t in found]
+        return [None if t is None else t._array for t in found]
     TENSORS[name], ARRAYS[name] = tensors, arrays
 
 

@@ -18,7 +18,7 @@ from rushlight.core.tensor import Tensor
 
 def ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """All but the last element, and all but the first."""
-    n = x.array.shape[dim]
+    n = x._array.shape[dim]
     return narrow(x, dim, 0, max(n - 1, 0)), narrow(x, dim, min(n, 1), max(n - 1, 0))
 
 
@@ -32,22 +32,22 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     >>> rushlight.diff(rushlight.tensor([1, 4, 9]))
     tensor([3, 5])
     """
-    if not input.array.ndim:
+    if not input._array.ndim:
         raise RuntimeError(explain("diff expects input to be at least one-dimensional", "x.reshape(1)"))
     if n < 0:
         raise RuntimeError(explain(f"order must be non-negative but got {n}"))
     for end in (prepend, append):
-        if end is not None and end.array.ndim != input.array.ndim:
+        if end is not None and end._array.ndim != input._array.ndim:
             raise RuntimeError(explain("diff expects prepend or append to be the same dimension as input",
                                        input=tuple(input.shape), end=tuple(end.shape)))
-    dim = wrap(dim, input.array.ndim)
+    dim = wrap(dim, input._array.ndim)
     for end in (prepend, append):
-        if end is not None and any(m != n for i, (m, n) in enumerate(zip(end.array.shape, input.array.shape)) if i != dim):
+        if end is not None and any(m != n for i, (m, n) in enumerate(zip(end._array.shape, input._array.shape)) if i != dim):
             raise RuntimeError(explain("diff expects the shape of tensor to prepend or append to match that of input except "
                                        "along the differencing dimension", input=tuple(input.shape), end=tuple(end.shape)))
     parts = [t for t in (prepend, input, append) if t is not None]
     made = clone(input) if not n else cat(parts, dim) if len(parts) > 1 else input
-    for _ in range(min(n, made.array.shape[dim])):
+    for _ in range(min(n, made._array.shape[dim])):
         first, second = ends(made, dim)
         made = logical_xor(second, first) if made.dtype is dtypes.bool_ else second - first  # type: ignore[operator]
     return made if out is None else into(out, made)
@@ -65,11 +65,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> rushlight.trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
     """
-    if not y.array.ndim:
+    if not y._array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
-    if not y.array.shape[dim]:
+    if not y._array.shape[dim]:
         return to(total(y, dim), y.dtype).detach()  # type: ignore[attr-defined]
-    return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y.array.ndim))
+    return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y._array.ndim))
 
 
 @composite(tensor=False)
@@ -79,9 +79,9 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> rushlight.cumulative_trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor([1.5000, 4.0000])
     """
-    if not y.array.ndim:
+    if not y._array.ndim:
         raise IndexError(explain("slice() cannot be applied to a 0-dim tensor."))
-    return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), wrap(dim, y.array.ndim))
+    return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), wrap(dim, y._array.ndim))
 
 
 @composite(tensor=False)
@@ -101,16 +101,16 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
             raise RuntimeError(explain(f"{name}: received a bool input for `{letter}`, but bool is not supported"))
     if x is not None and dx is not None:
         raise TypeError(explain(f"{name}() takes x or dx, not both"))
-    dim = wrap(dim, y.array.ndim)
+    dim = wrap(dim, y._array.ndim)
     first, second = ends(y, dim)
-    if x is None or not x.array.ndim:             # a point has no width
+    if x is None or not x._array.ndim:             # a point has no width
         return (first + second) * ((1 if dx is None else dx) / 2 if x is None else 0)  # type: ignore[operator]
-    if x.array.shape[-1 if x.array.ndim == 1 else dim] != y.array.shape[dim]:
+    if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
         raise RuntimeError(explain(f"{name}: There must be one `x` value for each sample point", x=tuple(x.shape),
                                    y=tuple(y.shape), dim=dim))
-    if x.array.ndim == 1:
-        x = reshape(x, (-1,) + (1,) * (y.array.ndim - dim - 1))
-    left, right = ends(x, dim - y.array.ndim + x.array.ndim)
+    if x._array.ndim == 1:
+        x = reshape(x, (-1,) + (1,) * (y._array.ndim - dim - 1))
+    left, right = ends(x, dim - y._array.ndim + x._array.ndim)
     return (right - left) * (first + second) / 2  # type: ignore[operator]
 
 
@@ -127,12 +127,12 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
     """
-    dims = range(input.array.ndim) if dim is None else wrap_all(dim, input.array.ndim)
+    dims = range(input._array.ndim) if dim is None else wrap_all(dim, input._array.ndim)
     spacings = each_spacing(input, spacing, dims, dim is not None)
     if edge_order not in (1, 2):
         raise RuntimeError(explain("torch.gradient only supports edge_order=1 and edge_order=2."))
     for d in dims:
-        if input.array.shape[d] < edge_order + 1:
+        if input._array.shape[d] < edge_order + 1:
             raise RuntimeError(explain("torch.gradient expected each dimension size to be at least edge_order+1",
                                        shape=tuple(input.shape), edge_order=edge_order))
     x = input if input.dtype.category >= dtypes.FLOATING else to(input, dtypes.get_default_dtype())
@@ -151,7 +151,7 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
         raise RuntimeError(explain(f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim argument was "
                                    f"not given, but got a list of length {len(spacing)}"))
     for d, h in zip(dims, spacing):
-        if isinstance(h, Tensor) and h.array.ndim and h.array.shape != input.array.shape[d:d + 1]:
+        if isinstance(h, Tensor) and h._array.ndim and h._array.shape != input._array.shape[d:d + 1]:
             raise RuntimeError(explain("torch.gradient expected one coordinate for each element along a dimension", dim=d,
                                        coordinates=tuple(h.shape), shape=tuple(input.shape)))
     return list(spacing)
@@ -159,11 +159,11 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
 
 def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
     """Along one dimension; h is a number, or the coordinates."""
-    n = x.array.shape[dim]
-    regular = not isinstance(h, Tensor) or not h.array.ndim
+    n = x._array.shape[dim]
+    regular = not isinstance(h, Tensor) or not h._array.ndim
     if not regular:                               # how far neighbours are apart: (n - 1, 1, ...)
         first, second = ends(h, 0)
-        h = reshape(second - first, (-1,) + (1,) * (x.array.ndim - dim - 1))  # type: ignore[operator]
+        h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))  # type: ignore[operator]
 
     def at(i: int, count: int = 1) -> Any:
         return narrow(x, dim, i, count)

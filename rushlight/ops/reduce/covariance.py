@@ -28,12 +28,12 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
             [-1.,  1.]])
     """
     check_input(input, "cov")
-    x = reshape(input, (1, -1)) if input.array.ndim < 2 else input
+    x = reshape(input, (1, -1)) if input._array.ndim < 2 else input
     if x.dtype.category < dtypes.FLOATING:
         x = to(x, dtypes.get_default_dtype())
     w = weights(x, fweights, aweights)
-    n: Any = float(x.array.shape[1]) if w is None else total(w)
-    if x.array.size == 0 or w is None:
+    n: Any = float(x._array.shape[1]) if w is None else total(w)
+    if x._array.size == 0 or w is None:
         means = e.div(total(x, (1,)), n)
     else:
         means = e.div(total(e.mul(x, w), (1,)), n)
@@ -51,9 +51,9 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
 
 def check_input(input: Tensor, name: str) -> None:
     check_tensor(input, name, "input")
-    if input.array.ndim > 2:
+    if input._array.ndim > 2:
         raise RuntimeError(explain(f"{name}(): expected input to have two or fewer dimensions but got an input with "
-                                   f"{input.array.ndim} dimensions"))
+                                   f"{input._array.ndim} dimensions"))
     if input.dtype is dtypes.bool_:
         raise RuntimeError(explain(f"{name}(): bool dtype is not supported for input"))
 
@@ -63,17 +63,17 @@ def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tens
     chosen = [(t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None]
     for t, name in chosen:
         whole = name == "fweights"
-        if t.array.ndim > 1:
+        if t._array.ndim > 1:
             raise RuntimeError(explain(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
-                                       f"{t.array.ndim} dimensions"))
-        if (t.array.dtype.kind not in "iu") if whole else t.dtype.category != dtypes.FLOATING:
+                                       f"{t._array.ndim} dimensions"))
+        if (t._array.dtype.kind not in "iu") if whole else t.dtype.category != dtypes.FLOATING:
             kind = "integral" if whole else "floating point"
             raise RuntimeError(explain(f"cov(): expected {name} to have {kind} dtype but got {name} with "
                                        f"{t.dtype.scalar_type} dtype"))
-        if t.array.size != x.array.shape[1]:
+        if t._array.size != x._array.shape[1]:
             raise RuntimeError(explain(f"cov(): expected {name} to have the same numel as there are observations in the "
-                                       f"input but got {t.array.size} != {x.array.shape[1]}"))
-        if t.array.size and numbers(t).min() < 0:
+                                       f"input but got {t._array.size} != {x._array.shape[1]}"))
+        if t._array.size and numbers(t).min() < 0:
             raise RuntimeError(explain(f"cov(): {name} cannot be negative"))
     if not chosen:
         return None
@@ -90,7 +90,7 @@ def corrcoef(input: Tensor) -> Tensor:
     """
     check_input(input, "corrcoef")
     c = cov(input)
-    if c.array.ndim == 0:
+    if c._array.ndim == 0:
         return e.div(c, c)
     sizes = e.sqrt(real(diagonal(c)) if c.is_complex() else diagonal(c))  # type: ignore[attr-defined]
     made = e.div(e.div(c, unsqueeze(sizes, 1)), unsqueeze(sizes, 0))

@@ -42,11 +42,11 @@ def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
         input = to(input, dtypes.as_dtype(dtype))
     if mask is None:
         return input, None
-    if mask.array.ndim > input.array.ndim:
+    if mask._array.ndim > input._array.ndim:
         raise IndexError(explain("_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
                                  "input)", mask=describe(mask), input=describe(input)))
     mask = mask if mask.dtype is dtypes.bool_ else e.ne(mask, 0)
-    return input, broadcast_to(mask, input.array.shape)
+    return input, broadcast_to(mask, input._array.shape)
 
 
 def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
@@ -62,7 +62,7 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
         raise TypeError(explain(f"{name}: complex numbers have no order", input=describe(x)))
     if x.dtype.is_floating_point:
         return math.inf if largest else -math.inf
-    limits = np.iinfo(x.array.dtype)
+    limits = np.iinfo(x._array.dtype)
     return int(limits.max if largest else limits.min)
 
 
@@ -75,13 +75,13 @@ def lowest(x: Tensor, name: str) -> float:
 
 
 def dims_of(x: Tensor, dim: Any) -> tuple[int, ...] | None:
-    return None if dim is None else reduced_dims(dim, x.array.ndim)
+    return None if dim is None else reduced_dims(dim, x._array.ndim)
 
 
 def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
     """How many elements go into each result: a number, or a tensor in x's real dtype."""
     if mask is None:
-        return math.prod(x.array.shape if dims is None else [x.array.shape[d] for d in dims])
+        return math.prod(x._array.shape if dims is None else [x._array.shape[d] for d in dims])
     return to(r.sum(mask, dims, keepdim), x.dtype.to_real())
 
 
@@ -232,7 +232,7 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[0]
     if not whole:
         return values
-    if np.isnan(values.array).any():
+    if np.isnan(values._array).any():
         raise ValueError(explain("masked median expects no fully masked out rows if dtype is not floating point",
                                  "convert it: x.float()", input=describe(input)))
     return to(values, x.dtype)

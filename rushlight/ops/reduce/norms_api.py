@@ -48,7 +48,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
                                 "linalg.matrix_norm knows 'fro' and 'nuc'"))
     x = in_dtype(x, dtype, "linalg.vector_norm")
     p = float(ord)
-    axes = None if dim is None else reduced_dims(dim, x.array.ndim)
+    axes = None if dim is None else reduced_dims(dim, x._array.ndim)
     check_identity(x, p, axes)
     return given(out, lengths.vector_norm(x, p, axes, keepdim))
 
@@ -63,7 +63,7 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
     if wanted.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
         raise RuntimeError(explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}"))
-    if wanted.numpy.itemsize < x.array.dtype.itemsize:
+    if wanted.numpy.itemsize < x._array.dtype.itemsize:
         raise RuntimeError(explain(f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without "
                                    f"narrowing to the specified dtype ({wanted.scalar_type})"))
     return to(x, wanted)
@@ -71,10 +71,10 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
     """RuntimeError for the norm of nothing, where it is not 0."""
-    if x.array.size or (p >= 0 and p != math.inf):
+    if x._array.size or (p >= 0 and p != math.inf):
         return
     name = f"{p:g}"
-    if axes is None or any(x.array.shape[d] == 0 for d in axes):
+    if axes is None or any(x._array.shape[d] == 0 for d in axes):
         raise RuntimeError(explain(f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
                                    "operation does not have an identity", shape=tuple(x.shape)))
 
@@ -98,7 +98,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"))
-    rows, columns = (wrap(d, A.array.ndim) for d in dims)
+    rows, columns = (wrap(d, A._array.ndim) for d in dims)
     if rows == columns:
         raise RuntimeError(explain(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})"))
     if ord == "fro":
@@ -116,7 +116,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
 
 
 def of_singular_values(A: Tensor, ord: Any, rows: int, columns: int) -> Tensor:
-    rest = tuple(d for d in range(A.array.ndim) if d not in (rows, columns))
+    rest = tuple(d for d in range(A._array.ndim) if d not in (rows, columns))
     values = linalg_svdvals(permute(A, (*rest, rows, columns)))
     if ord == "nuc":
         return r.sum(values, -1)
@@ -132,7 +132,7 @@ def of_sums(A: Tensor, ord: float, rows: int, columns: int) -> Tensor:
 
 def largest(x: Tensor, dim: int) -> Tensor:
     """Of numbers that are not negative; 0 of none."""
-    return r.amax(x, dim) if x.array.shape[dim] else r.sum(x, dim)
+    return r.amax(x, dim) if x._array.shape[dim] else r.sum(x, dim)
 
 
 @composite("linalg_norm", tensor=False)
@@ -151,12 +151,12 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         if count not in (1, 2):
             raise RuntimeError(explain(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"))
     elif ord is not None:
-        count = A.array.ndim
+        count = A._array.ndim
         if count not in (1, 2):
             raise RuntimeError(explain("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
                                        f"Got {count}D."))
     if ord is not None and (isinstance(ord, str) or count == 2):
-        pair = (0, 1) if dim is None and A.array.ndim == 2 else tuple(range(A.array.ndim)) if dim is None else dim
+        pair = (0, 1) if dim is None and A._array.ndim == 2 else tuple(range(A._array.ndim)) if dim is None else dim
         return matrix_norm(A, ord, pair, keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
@@ -173,14 +173,14 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     check_matrix(A, "linalg.cond")
     if p is None or p in (2, -2):
         values = linalg_svdvals(A)
-        if not values.array.shape[-1]:
+        if not values._array.shape[-1]:
             return given(out, r.sum(values, -1))
         first, last = values.select(-1, 0), values.select(-1, -1)  # type: ignore[attr-defined]
         return given(out, e.div(last, first) if p == -2 else e.div(first, last))
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(explain(f"linalg.cond got an invalid norm type: {p}"))
     check_square(A, f"linalg.cond(ord={p})")
-    if not A.array.size:
+    if not A._array.size:
         return given(out, r.sum(linalg_svdvals(A), -1))
     inverse, info = linalg_inv_ex(A)
     made = e.mul(matrix_norm(A, p), matrix_norm(inverse, p))
@@ -192,10 +192,10 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]:
     """The absolute and the relative size up to which singular values count as 0."""
     def numbers(value: Any) -> np.ndarray:
-        return np.asarray(value.array if isinstance(value, Tensor) else 0.0 if value is None else value, np.float64)
+        return np.asarray(value._array if isinstance(value, Tensor) else 0.0 if value is None else value, np.float64)
     absolute, relative = numbers(atol), numbers(rtol)
     if rtol is None:                              # not asked for where atol says enough
-        usual = max(A.array.shape[-2:], default=0) * float(np.finfo(A.array.dtype).eps)
+        usual = max(A._array.shape[-2:], default=0) * float(np.finfo(A._array.dtype).eps)
         relative = np.where(absolute > 0, 0.0, usual)
     return absolute, np.asarray(relative)
 
@@ -218,8 +218,8 @@ def matrix_rank(A: Tensor, *args: Any, tol: Any = None, atol: Any = None, rtol: 
     if hermitian:
         check_square(A, "linalg.matrix_rank")
     absolute, relative = tolerances(A, atol, rtol)
-    x = from_array(A.array)
-    sizes = np.abs(linalg_eigvalsh(x).array) if hermitian else linalg_svdvals(x).array
+    x = from_array(A._array)
+    sizes = np.abs(linalg_eigvalsh(x)._array) if hermitian else linalg_svdvals(x)._array
     if not sizes.shape[-1]:
         return given(out, from_array(np.zeros(sizes.shape[:-1], np.int64)))
     least = np.maximum(absolute, relative * sizes.max(-1))
@@ -264,11 +264,11 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
         check_tensor(t, "cdist", f"x{i + 1}", i + 1)
         if t.dtype.category != dtypes.FLOATING:
             raise RuntimeError(explain(f"cdist only supports floating-point dtypes, X{i + 1} got: {t.dtype.scalar_type}"))
-        if t.array.ndim < 2:
-            raise RuntimeError(explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t.array.ndim}D"))
-    if x1.array.shape[-1] != x2.array.shape[-1]:
-        raise RuntimeError(explain(f"X1 and X2 must have the same number of columns. X1: {x1.array.shape[-1]} "
-                                   f"X2: {x2.array.shape[-1]}"))
+        if t._array.ndim < 2:
+            raise RuntimeError(explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D"))
+    if x1._array.shape[-1] != x2._array.shape[-1]:
+        raise RuntimeError(explain(f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} "
+                                   f"X2: {x2._array.shape[-1]}"))
     if p < 0:
         raise RuntimeError(explain("cdist only supports non-negative p values"))
 
@@ -286,7 +286,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
         raise RuntimeError(explain("renorm: non-positive-norm not supported"))
     if maxnorm < 0:
         raise RuntimeError(explain(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}"))
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     if ndim < 2:
         raise RuntimeError(explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions"))
     kept = wrap(dim, ndim)

@@ -48,7 +48,7 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
 
 
 def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
-    if input.array.size == 0:
+    if input._array.size == 0:
         raise RuntimeError(explain(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
                                    "the reduction dim with the 'dim' argument."))
     return called(whole(input), f"{name.capitalize()}Backward1")
@@ -63,7 +63,7 @@ def dims_and_correction(input: Tensor, dim: Any, unbiased: Any, correction: Any)
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
-    return (None if dim is None else reduced_dims(dim, input.array.ndim)), correction
+    return (None if dim is None else reduced_dims(dim, input._array.ndim)), correction
 
 
 @composite()
@@ -94,7 +94,7 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
     if input.dtype in HALVES:
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
     squares = var(input, dim, unbiased, keepdim, correction=correction)
-    if input.dtype is dtypes.float32 and beyond_single(squares.array):
+    if input.dtype is dtypes.float32 and beyond_single(squares._array):
         made = to(std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction), input.dtype)
     else:
         made = e.root_of_squares(squares)
@@ -153,8 +153,8 @@ def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
     """A result of this moment, of which nobody else knows, with the dimensions it was made along or without them."""
     if keepdim:
         return x
-    if x.node is None and x.array.__class__ is np.ndarray and mode().watch is None:
-        x.array = x.array.squeeze(dims)           # no view: 8 us sooner
+    if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
+        x._array = x._array.squeeze(dims)           # no view: 8 us sooner
         return x
     return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 
@@ -193,9 +193,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     floats_only(x, "linalg.vector_norm: Expected a floating point or complex tensor as input")
     if p == "nuc":                                # the sum of singular values, which are in the part loaded later
         complete()
-        made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x.array.ndim)) if dim is None else dim, keepdim)
+        made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim)
     else:
-        dims = None if dim is None else reduced_dims(dim, x.array.ndim)
+        dims = None if dim is None else reduced_dims(dim, x._array.ndim)
         made = vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims, keepdim)
     return made if out is None else into(out, made)
 
@@ -285,7 +285,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
             raise TypeError(explain(f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
                                     f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
         noticed(t)
-    return input.array.shape == other.array.shape and bool((input.array == other.array).all())
+    return input._array.shape == other._array.shape and bool((input._array == other._array).all())
 
 
 @composite()
@@ -331,7 +331,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     tensor([[2., 2., 2.]])
     """
     to_shape = sizes(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
-    shape = self.array.shape
+    shape = self._array.shape
     extra = len(shape) - len(to_shape)
     if extra < 0 or any(n not in (1, m) for n, m in zip(to_shape, shape[extra:])):
         raise RuntimeError(explain(f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",

@@ -120,7 +120,7 @@ def as_values(input: Any) -> Tensor:
 
 def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None) -> None:
     """RuntimeError for what `searchsorted` cannot take, in torch's words."""
-    a, b = x.array.shape, values.array.shape
+    a, b = x._array.shape, values._array.shape
     wrong = None
     if side not in (None, "left", "right"):
         wrong = f"side can only be 'left' or 'right' but got {side}"
@@ -128,10 +128,10 @@ def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorte
         wrong = "side and right can't be set to opposites, got side of left while right was True"
     elif sorter is not None and sorter.dtype is not dtypes.int64:
         wrong = f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
-    elif sorter is not None and sorter.array.shape != a:
+    elif sorter is not None and sorter._array.shape != a:
         wrong = ("boundary and sorter must have the same size, but got boundary tensor "
-                 f"{list(a)} and got sorter tensor {list(sorter.array.shape)}")
-    elif sorter is not None and sorter.array.size and not 0 <= numbers(sorter).min() <= numbers(sorter).max() < a[-1]:
+                 f"{list(a)} and got sorter tensor {list(sorter._array.shape)}")
+    elif sorter is not None and sorter._array.size and not 0 <= numbers(sorter).min() <= numbers(sorter).max() < a[-1]:
         wrong = "sorter index out of range"
     elif not a:
         wrong = "boundaries tensor should have positive dimension, but got 0 dimension"
@@ -153,8 +153,8 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     >>> rushlight.bucketize(rushlight.tensor([0.5, 2.5]), rushlight.tensor([1., 2., 3.]))
     tensor([0, 2])
     """
-    if boundaries.array.ndim != 1:
-        raise RuntimeError(explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})"))
+    if boundaries._array.ndim != 1:
+        raise RuntimeError(explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"))
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -206,12 +206,12 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | None) -> Any:
     if input.is_meta:
-        raise input.array.touched("unique")  # type: ignore[attr-defined]
+        raise input._array.touched("unique")  # type: ignore[attr-defined]
     if input.is_complex():
         raise NotImplementedError(explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'"))
-    if dim is not None and not input.array.ndim:
+    if dim is not None and not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
-    dim = None if dim is None else wrap(dim, input.array.ndim)
+    dim = None if dim is None else wrap(dim, input._array.ndim)
     found, where, times = find(input, dim) if find is distinct else find(input, dim, inverse or counts)
     picked = (found, *((where,) if inverse else ()), *((times,) if counts else ()))
     return picked if len(picked) > 1 else found

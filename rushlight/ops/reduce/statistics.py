@@ -49,10 +49,10 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     min=tensor(1),
     max=tensor(3))
     """
-    if dim is None and not input.array.size:
+    if dim is None and not input._array.size:
         raise RuntimeError(explain("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                                    "identity.", shape=tuple(input.shape)))
-    if dim is not None and input.array.ndim and not input.array.shape[wrap(dim, input.array.ndim)]:
+    if dim is not None and input._array.ndim and not input._array.shape[wrap(dim, input._array.ndim)]:
         raise IndexError(explain(f"aminmax: Expected reduction dim {dim} to have non-zero size.",
                                  shape=tuple(input.shape)))
     for t in out or ():
@@ -98,10 +98,10 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "0 is the only one"))
     if input.is_complex():
         raise NotImplementedError(explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'"))
-    if not input.array.size and not isinstance(dim, int) and not tuple(dim):
+    if not input._array.size and not isinstance(dim, int) and not tuple(dim):
         raise RuntimeError(explain("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
                                    "the reduction dim with the 'dim' argument."))
-    made = hashed(input, reduced_dims(dim, input.array.ndim), keepdim)
+    made = hashed(input, reduced_dims(dim, input._array.ndim), keepdim)
     return made if out is None else into(out, made)
 
 
@@ -137,8 +137,8 @@ def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = F
 
 def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     check_quantile(name, input, q, interpolation)
-    size = tuple(input.array.shape)
-    parts = q if isinstance(q, Tensor) else created(from_array(np.asarray(q, input.array.dtype)))
+    size = tuple(input._array.shape)
+    parts = q if isinstance(q, Tensor) else created(from_array(np.asarray(q, input._array.dtype)))
     if dim is None or not size:
         x, kept, rest = reshape(input, (-1,)), (1,) * len(size), ()
     else:
@@ -149,15 +149,15 @@ def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
     ordered = r.sort(x, -1)[0]
     found = between(ordered, ranks_of(name, ordered, parts), interpolation)      # (rest, number of q)
     found = permute(found, (len(rest), *range(len(rest))))
-    return reshape(found, (*parts.array.shape, *(kept if keepdim else rest)))
+    return reshape(found, (*parts._array.shape, *(kept if keepdim else rest)))
 
 
 def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
     """Where each quantile stands among those in order: (..., number of q); the last place where there is a nan."""
-    n = ordered.array.shape[-1]
+    n = ordered._array.shape[-1]
     lost, flat = e.isnan(ordered), reshape(parts, (-1,))
     if name == "quantile":
-        ranks = expand(e.mul(flat, n - 1), (*ordered.array.shape[:-1], flat.array.size))
+        ranks = expand(e.mul(flat, n - 1), (*ordered._array.shape[:-1], flat._array.size))
         return e.where(r.any(lost, -1, True), n - 1, ranks)
     left = e.clamp_min(e.sub(n - 1, r.sum(lost, -1, True)), 0)
     return e.mul(flat, to(left, ordered.dtype))
@@ -178,11 +178,11 @@ def between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None:
     """RuntimeError for what torch refuses, in its words."""
     wrong = None
-    if not input.array.size:
+    if not input._array.size:
         wrong = "input tensor must be non-empty"
     elif input.dtype not in (dtypes.float32, dtypes.float64):
         wrong = "input tensor must be either float or double dtype"
-    elif isinstance(q, Tensor) and q.array.ndim > 1:
+    elif isinstance(q, Tensor) and q._array.ndim > 1:
         wrong = "q must be a scalar or 1D tensor"
     elif isinstance(q, Tensor) and q.dtype is not input.dtype:
         wrong = "q tensor must be same dtype as the input tensor"
@@ -207,16 +207,16 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> rushlight.bincount(rushlight.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    x = input.array
+    x = input._array
     if x.dtype.kind not in "iu":
         raise NotImplementedError(explain(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'"))
     if minlength < 0:
         raise RuntimeError(explain("minlength should be >= 0", minlength=minlength))
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError(explain("bincount only supports 1-d non-negative integral inputs.", shape=tuple(x.shape)))
-    if weights is not None and weights.array.shape != x.shape:
+    if weights is not None and weights._array.shape != x.shape:
         raise RuntimeError(explain("weights should be 1-d and have the same length as input", shape=x.shape,
-                                   weights=weights.array.shape))
+                                   weights=weights._array.shape))
     return counted(input, weights, minlength)
 
 
@@ -227,8 +227,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
     """
-    half = input.array.dtype.kind == "V"          # bfloat16
-    x = (input.array.astype(np.float32) if half else floats("histogram_cpu", input).array).reshape(-1)
+    half = input._array.dtype.kind == "V"          # bfloat16
+    x = (input._array.astype(np.float32) if half else floats("histogram_cpu", input)._array).reshape(-1)
     check_bins([bins])
     if max < min:
         raise RuntimeError(explain("torch.histc: max must be larger than min", min=min, max=max))
@@ -237,7 +237,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         raise RuntimeError(explain(f"torch.histc: range of [{low:g}, {high:g}] is not finite", "nan or inf in the input?"))
     if low == high:
         low, high = low - 1, high + 1
-    made = from_array(kernels.counts_in_range(x, bins, low, high).astype(input.array.dtype, copy=False))
+    made = from_array(kernels.counts_in_range(x, bins, low, high).astype(input._array.dtype, copy=False))
     return made if out is None else into(out, made)
 
 
@@ -253,7 +253,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
     tensor([1., 2., 1.])
     """
     points = reshape(floats("histogramdd", input), (-1, 1))
-    flat = None if weight is None or weight.array.shape != input.array.shape else reshape(weight, (-1,))
+    flat = None if weight is None or weight._array.shape != input._array.shape else reshape(weight, (-1,))
     hist, edges = boxes(points, [clone(bins) if isinstance(bins, Tensor) else int(bins)], range,
                         weight if flat is None else flat, density)
     made = Histogram((hist, edges[0]))
@@ -271,22 +271,22 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
     tensor([[0., 1.],
             [1., 0.]])
     """
-    if input.array.ndim < 2:
+    if input._array.ndim < 2:
         raise RuntimeError(explain("torch.histogramdd: input tensor should have at least 2 dimensions, but got "
-                                   f"{input.array.ndim}"))
-    d = input.array.shape[-1]
+                                   f"{input._array.ndim}"))
+    d = input._array.shape[-1]
     each = [bins] * d if isinstance(bins, int) else list(bins)
     if len(each) != d:
         raise RuntimeError(explain("histogramdd: The size of bins must be equal to the innermost dimension of the input.",
                                    bins=len(each), innermost=d))
-    if weight is not None and weight.array.shape == input.array.shape[:-1]:
+    if weight is not None and weight._array.shape == input._array.shape[:-1]:
         weight = reshape(weight, (-1,))
-    points = reshape(floats("histogramdd", input), (prod(input.array.shape[:-1]), d))
+    points = reshape(floats("histogramdd", input), (prod(input._array.shape[:-1]), d))
     return HistogramDD(boxes(points, each, range, weight, density))
 
 
 def floats(name: str, input: Tensor) -> Tensor:
-    if input.array.dtype.kind != "f":
+    if input._array.dtype.kind != "f":
         raise NotImplementedError(explain(f"\"{name}\" not implemented for '{input.dtype.scalar_type}'",
                                           "convert: x.float()"))
     return input
@@ -300,11 +300,11 @@ def check_bins(bins: Sequence[int]) -> None:
 
 def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density: bool) -> tuple[Tensor, tuple]:
     """The histogram of points (n, d) and its edges."""
-    x = points.array
-    if weight is not None and weight.array.shape != x.shape[:1]:
+    x = points._array
+    if weight is not None and weight._array.shape != x.shape[:1]:
         raise RuntimeError(explain("torch.histogramdd: if weight tensor is provided it should have the same shape as the "
                                    "input tensor excluding its innermost dimension, but got input with shape "
-                                   f"{list(x.shape)} and weight with shape {list(weight.array.shape)}"))
+                                   f"{list(x.shape)} and weight with shape {list(weight._array.shape)}"))
     if weight is not None and weight.dtype is not points.dtype:
         raise RuntimeError(explain(
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
@@ -312,7 +312,7 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
     if not bins:                                  # no coordinates, so no boxes
         return from_array(np.asarray(nan if density else 0, x.dtype)), ()
     edges = edges_of(points, bins, range)
-    hist = kernels.counts_between(x, edges, None if weight is None else weight.array)
+    hist = kernels.counts_between(x, edges, None if weight is None else weight._array)
     if density:
         hist = hist / hist.sum()
         for i, one in enumerate(edges):
@@ -323,11 +323,11 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
 
 def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
     """The edges of the bins along each coordinate."""
-    x, d = points.array, len(bins)
+    x, d = points._array, len(bins)
     if isinstance(bins[0], Tensor):
         for i, b in enumerate(bins):
             check_edges(i, b, points)
-        return [b.array for b in bins]
+        return [b._array for b in bins]
     check_bins(bins)
     if range is not None and len(range) != 2 * d:
         raise RuntimeError(explain(f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} elements, "
@@ -346,7 +346,7 @@ def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarr
                                    f"dimension {i}"))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return linspace(low, high, n + 1, dtype=dtypes.of(dtype)).array
+    return linspace(low, high, n + 1, dtype=dtypes.of(dtype))._array
 
 
 def check_edges(i: int, b: Tensor, points: Tensor) -> None:
@@ -354,13 +354,13 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
         raise RuntimeError(explain(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
             f"{NAMES.get(points.dtype, points.dtype)} and bins for dimension {i} with dtype {NAMES.get(b.dtype, b.dtype)}"))
-    if b.array.ndim != 1:
-        raise RuntimeError(explain(f"torch.histogramdd: bins tensor should have one dimension, but got {b.array.ndim} "
+    if b._array.ndim != 1:
+        raise RuntimeError(explain(f"torch.histogramdd: bins tensor should have one dimension, but got {b._array.ndim} "
                                    f"dimensions in the bins tensor for dimension {i}"))
-    if not b.array.size:
+    if not b._array.size:
         raise RuntimeError(explain("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in "
                                    f"the bins tensor for dimension {i}"))
-    check_bins([b.array.size - 1])
+    check_bins([b._array.size - 1])
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> rushlight.unravel_index(rushlight.tensor([4]), (2, 3))
     (tensor([1]), tensor([1]))
     """
-    if not isinstance(indices, Tensor) or indices.array.dtype.kind not in "iu":
+    if not isinstance(indices, Tensor) or indices._array.dtype.kind not in "iu":
         raise TypeError(explain(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', indices)}"))
     if not isinstance(shape, (int, tuple, list)):
         raise TypeError(explain(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}"))
@@ -385,7 +385,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(n < 0 for n in shape):
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
     noticed(indices)
-    rest, found = indices.array, []
+    rest, found = indices._array, []
     for n in reversed(shape):
         found.append(created(from_array(np.asarray(rest % n if n else rest))))
         rest = rest // n if n else rest

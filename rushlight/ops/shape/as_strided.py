@@ -58,7 +58,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     memory = holder(input)
     first = memory.storage_offset()
     offset = first if storage_offset is None else storage_offset
-    own = tuple(step // input.array.itemsize for step in input.array.strides)
+    own = tuple(step // input._array.itemsize for step in input._array.strides)
     check_steps(size, stride)
     if memory is input:
         check_room(input, size, stride, offset)
@@ -79,7 +79,7 @@ def check_steps(size: tuple, stride: tuple) -> None:
 def check_sample(input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int) -> None:
     """RuntimeError unless this lies in the memory of one sample of vmap, in each at the same place."""
     low, high = reach(size, stride, offset)
-    least, most = reach(input.array.shape, own, first)
+    least, most = reach(input._array.shape, own, first)
     if 0 not in size and not least <= low <= high <= most:
         raise RuntimeError(explain(
             f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
@@ -93,7 +93,7 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
     if offset < 0 or any(n < 0 for n in size):
         raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
     low, high = byte_bounds(memory_of(input))
-    item = input.array.itemsize
+    item = input._array.itemsize
     needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
         raise RuntimeError(explain(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
@@ -139,13 +139,13 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
     if any(n < 0 for n in shape):
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}",
                                    op="resize_"))
-    if self.node is not None:
+    if self._node is not None:
         raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
     if memory_format is preserve_format:
         raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
-    if prod([max(n, 1) for n in shape]) * self.array.itemsize > sys.maxsize:
+    if prod([max(n, 1) for n in shape]) * self._array.itemsize > sys.maxsize:
         raise overflowed(shape)
-    if shape == self.array.shape and (memory_format is None or lies_so(self.array, memory_format)):
+    if shape == self._array.shape and (memory_format is None or lies_so(self._array, memory_format)):
         return self
     form = memory_format or contiguous_format
     become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_")
@@ -160,10 +160,10 @@ def steps(shape: tuple, form: memory_format) -> tuple:
 def enlarged(x: Tensor, n: int) -> Tensor:
     """The tensor if its memory has room for n elements from its first one on, else a larger one that begins with it."""
     memory = byte_bounds(memory_of(x))[1] - x.data_ptr()
-    if n * x.array.itemsize <= memory:
+    if n * x._array.itemsize <= memory:
         return x
-    room = np.empty(n, x.array.dtype)
-    held = kernels.lie(x.array, (memory // x.array.itemsize,), (1,), 0)
+    room = np.empty(n, x._array.dtype)
+    held = kernels.lie(x._array, (memory // x._array.itemsize,), (1,), 0)
     room[:held.size] = held
     return from_array(room)
 
@@ -176,9 +176,9 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_form
             [2, 3]])
     """
     if memory_format is preserve_format:
-        memory_format = next((form for form in (channels_last, channels_last_3d) if lies_so(the_template.array, form)),
+        memory_format = next((form for form in (channels_last, channels_last_3d) if lies_so(the_template._array, form)),
                              contiguous_format)
-    return resize_(self, the_template.array.shape, memory_format=memory_format)
+    return resize_(self, the_template._array.shape, memory_format=memory_format)
 
 
 composite("resize_as_")(resize_as_)

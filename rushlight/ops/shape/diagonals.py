@@ -20,11 +20,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    ndim = input.array.ndim + 1
+    ndim = input._array.ndim + 1
     first, second = wrap(dim1, ndim), wrap(dim2, ndim)
     if first == second:
         raise RuntimeError(explain(f"diagonal dimensions cannot be identical {dim1}, {dim2}", op="diag_embed"))
-    *lead, n = input.array.shape
+    *lead, n = input._array.shape
     size, rest = [], iter(lead)
     for d in range(ndim):
         size.append(n + abs(offset) if d in (first, second) else next(rest))
@@ -38,10 +38,10 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     >>> rushlight.diag(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    if input.array.ndim not in (1, 2):
-        raise RuntimeError(explain(f"diag(): Supports 1D or 2D tensors. Got {input.array.ndim}D",
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(explain(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D",
                                    "use diagonal() or diag_embed()"))
-    made = diag_embed(input, diagonal) if input.array.ndim == 1 else clone(s.diagonal(input, diagonal))
+    made = diag_embed(input, diagonal) if input._array.ndim == 1 else clone(s.diagonal(input, diagonal))
     return made if out is None else into(out, made)
 
 

@@ -23,7 +23,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> rushlight.ravel(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return s.reshape(s.contiguous(input), (input.array.size,))
+    return s.reshape(s.contiguous(input), (input._array.size,))
 
 
 @composite()
@@ -55,7 +55,7 @@ def fliplr(input: Tensor) -> Tensor:
     tensor([[2, 1],
             [4, 3]])
     """
-    if input.array.ndim < 2:
+    if input._array.ndim < 2:
         raise RuntimeError(explain("Input must be >= 2-d.", "use flip(0)", op="fliplr"))
     return s.flip(input, (1,))
 
@@ -68,7 +68,7 @@ def flipud(input: Tensor) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
-    if input.array.ndim < 1:
+    if input._array.ndim < 1:
         raise RuntimeError(explain("Input must be >= 1-d.", op="flipud"))
     return s.flip(input, (0,))
 
@@ -81,7 +81,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     tensor([[2, 4],
             [1, 3]])
     """
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     if len(dims) != 2:
         raise RuntimeError(explain(f"expected total rotation dims == 2, but got dims = {len(dims)}"))
     if ndim < 2:
@@ -106,7 +106,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     >>> rushlight.constant_pad_nd(rushlight.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
     """
-    amounts, ndim = sizes(pad), input.array.ndim
+    amounts, ndim = sizes(pad), input._array.ndim
     if len(amounts) % 2:
         raise RuntimeError(explain(f"Length of pad must be even but instead it equals {len(amounts)}"))
     if len(amounts) > 2 * ndim:

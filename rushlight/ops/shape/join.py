@@ -19,15 +19,15 @@ from rushlight.core.tensor import Tensor, created, from_array
 
 
 def as_row(x: Tensor) -> Tensor:
-    return x if x.array.ndim else s.reshape(x, (1,))
+    return x if x._array.ndim else s.reshape(x, (1,))
 
 
 def as_matrix(x: Tensor) -> Tensor:
-    return x if x.array.ndim > 1 else s.reshape(x, (1, -1 if x.array.size else x.array.size))
+    return x if x._array.ndim > 1 else s.reshape(x, (1, -1 if x._array.size else x._array.size))
 
 
 def as_stack(x: Tensor) -> Tensor:
-    return x if x.array.ndim > 2 else s.unsqueeze(as_matrix(x), 2)
+    return x if x._array.ndim > 2 else s.unsqueeze(as_matrix(x), 2)
 
 
 def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
@@ -58,7 +58,7 @@ def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) 
         if not len(several(tensors, name)):
             raise RuntimeError(explain(f"{name} expects a non-empty TensorList"))
         ts = [bring(t) for t in tensors]
-        made = s.cat(ts, min(dim, ts[0].array.ndim - 1))
+        made = s.cat(ts, min(dim, ts[0]._array.ndim - 1))
         return made if out is None else into(out, made, *tensors)
     join.__name__ = join.__qualname__ = name
     join.__doc__ = f"""Tensors joined {says}.
@@ -70,7 +70,7 @@ def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) 
 
 
 def as_column(x: Tensor) -> Tensor:
-    return x if x.array.ndim > 1 else s.reshape(x, (-1 if x.array.size else 0, 1))
+    return x if x._array.ndim > 1 else s.reshape(x, (-1 if x._array.size else 0, 1))
 
 
 joining("hstack", as_row, 1, "along the second dimension; vectors along the first")
@@ -88,15 +88,15 @@ def block_diag(*tensors: Tensor) -> Tensor:
             [0, 0, 3]])
     """
     for i, t in enumerate(tensors):
-        if t.array.ndim > 2:
+        if t._array.ndim > 2:
             raise RuntimeError(explain("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-                                       f"Input {i} has {t.array.ndim} dimensions", "reshape it to a matrix"))
+                                       f"Input {i} has {t._array.ndim} dimensions", "reshape it to a matrix"))
     if not tensors:
         return created(from_array(np.zeros((1, 0), np.float32)))
     blocks = [as_matrix(t) for t in tensors]
-    width, before, rows = sum(b.array.shape[1] for b in blocks), 0, []
+    width, before, rows = sum(b._array.shape[1] for b in blocks), 0, []
     for b in blocks:
-        n, k = b.array.shape
+        n, k = b._array.shape
         rows.append(s.cat((empty(b, n, before), b, empty(b, n, width - before - k)), 1))
         before += k
     return s.cat(rows, 0)
@@ -104,7 +104,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 def empty(like: Tensor, *shape: int) -> Tensor:
     """Zeros of another shape beside a block."""
-    return created(from_array(np.zeros(shape, like.array.dtype)))
+    return created(from_array(np.zeros(shape, like._array.dtype)))
 
 
 # -- combinations ------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing == "xy" and len(ts) > 1:
         first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:], indexing="ij")
         return (second, first, *rest)
-    shape = tuple(t.array.size for t in ts)
+    shape = tuple(t._array.size for t in ts)
     return tuple(s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape) for i, t in enumerate(ts))
 
 
@@ -133,8 +133,8 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
     """RuntimeError unless these are axes of a grid."""
     if not len(ts):
         raise RuntimeError(explain("meshgrid expects a non-empty TensorList"))
-    if any(t.array.ndim > 1 for t in ts):
-        bad = next(t for t in ts if t.array.ndim > 1)
+    if any(t._array.ndim > 1 for t in ts):
+        bad = next(t for t in ts if t._array.ndim > 1)
         raise RuntimeError(explain("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
                                    f"{list(bad.shape)}", "flatten() it"))
     if any(t.dtype is not ts[0].dtype for t in ts):
@@ -156,7 +156,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 4]])
     """
     for t in tensors:
-        if t.array.ndim != 1:
+        if t._array.ndim != 1:
             raise RuntimeError(explain(f"Expect a 1D vector, but got shape {list(t.shape)}", "flatten() it",
                                        op="cartesian_prod"))
     if len(tensors) == 1:
@@ -173,7 +173,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
-    if input.array.ndim != 1:
+    if input._array.ndim != 1:
         raise RuntimeError(explain(f"Expect a 1D vector, but got shape {list(input.shape)}", "flatten() it",
                                    op="combinations"))
     if r < 0:
@@ -181,5 +181,5 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return empty(input, 0)
     take = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    found = np.array(list(take(range(input.array.size), r)), np.int64).reshape(-1, r)
+    found = np.array(list(take(range(input._array.size), r)), np.int64).reshape(-1, r)
     return s.reshape(index_select(input, 0, created(from_array(found.ravel()))), found.shape)

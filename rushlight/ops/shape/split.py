@@ -35,10 +35,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if where is None:
         raise TypeError(explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'"))
-    if not input.array.ndim:
+    if not input._array.ndim:
         raise RuntimeError(explain("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"))
-    dim = wrap(dim, input.array.ndim)
-    n = input.array.shape[dim]
+    dim = wrap(dim, input._array.ndim)
+    n = input._array.shape[dim]
     if isinstance(where, Tensor):
         where = plain_places(where)
     if hasattr(where, "__index__"):
@@ -51,16 +51,16 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
     """The parts before, between and after the indices, which count from the end if negative, as in a slice."""
-    n, lead = input.array.shape[dim], (slice(None),) * dim
+    n, lead = input._array.shape[dim], (slice(None),) * dim
     bounds = [0, *(slice(i, None).indices(n)[0] for i in indices), n]
     return tuple(s.getitem(input, (*lead, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
 
 
 def plain_places(t: Tensor) -> Any:
     """Sections or indices given as a tensor, as Python numbers."""
-    if t.array.dtype != np.int64 or t.array.ndim > 1:
+    if t._array.dtype != np.int64 or t._array.ndim > 1:
         raise RuntimeError(explain("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-"
-                                   f"dimensional long tensor, but got {t.dtype} with {t.array.ndim} dims"))
+                                   f"dimensional long tensor, but got {t.dtype} with {t._array.ndim} dims"))
     return t.tolist()
 
 
@@ -69,7 +69,7 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
     def split(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None,
               sections: int | None = None) -> tuple[Tensor, ...]:
         where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
-        ndim = input.array.ndim
+        ndim = input._array.ndim
         if ndim < least:
             raise RuntimeError(explain(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
                                        f"with {ndim} dimensions!", "reshape it"))
@@ -77,7 +77,7 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
             raise TypeError(explain(f"{name}() received an invalid combination of arguments. It takes the number of "
                                     f"parts, an int, or a tuple of ints, not {type(where).__name__}"))
         dim = dim_of(ndim)
-        n = input.array.shape[dim]
+        n = input._array.shape[dim]
         if hasattr(where, "__index__") and (not where.__index__() or n % where.__index__()):
             raise RuntimeError(explain(f"torch.{name} attempted to split along dimension {dim}, but the size of the "
                                        f"dimension {n} is not divisible by the split_size {where}!",
@@ -110,8 +110,8 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     >>> rushlight.unsafe_split(rushlight.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    dim = wrap(dim, input.array.ndim)
-    return s.split_sizes(input, split_lengths(input.array.shape[dim], split_size), dim)
+    dim = wrap(dim, input._array.ndim)
+    return s.split_sizes(input, split_lengths(input._array.shape[dim], split_size), dim)
 
 
 @composite()
@@ -131,5 +131,5 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    n = input.array.shape[wrap(dim, input.array.ndim)]
+    n = input._array.shape[wrap(dim, input._array.ndim)]
     return unsafe_split(input, chunk_lengths(n, chunks), dim)

@@ -29,7 +29,7 @@ def slice_of(input: Tensor, dim: int = 0, start: int | None = None, end: int | N
     """The elements from start to end along `dim`, every `step`: a view."""
     if step <= 0:
         raise RuntimeError(explain("slice step must be positive"))
-    return s.getitem(input, (slice(None),) * view_functions.wrap(dim, input.array.ndim) + (slice(start, end, step), ...))
+    return s.getitem(input, (slice(None),) * view_functions.wrap(dim, input._array.ndim) + (slice(start, end, step), ...))
 
 
 VIEWS: dict[str, Callable] = {
@@ -72,7 +72,7 @@ def scattered(view: Callable, name: str) -> Callable:
     def scatter(input: Tensor, src: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
         made = copy(input)
         region = view(made, *args, **kwargs)
-        if region.array.shape != src.array.shape:
+        if region._array.shape != src._array.shape:
             raise RuntimeError(explain(f"expected src to have a size equal to the slice of self. src size = "
                                        f"{list(src.shape)}, slice size = {list(region.shape)}", op=name))
         copy_(region, src)

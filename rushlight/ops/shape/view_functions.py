@@ -75,11 +75,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> rushlight.unbind(rushlight.tensor([[1, 2], [3, 4]]), 1)
     (tensor([1, 3]), tensor([2, 4]))
     """
-    if not input.array.ndim:
+    if not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"))
-    dim = wrap(dim, input.array.ndim)
+    dim = wrap(dim, input._array.ndim)
     lead = (slice(None),) * dim
-    return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input.array.shape[dim])])
+    return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])])
 
 
 @composite()
@@ -89,8 +89,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     >>> rushlight.split(rushlight.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    dim = wrap(dim, tensor.array.ndim)
-    lengths = split_lengths(tensor.array.shape[dim], split_size_or_sections)
+    dim = wrap(dim, tensor._array.ndim)
+    lengths = split_lengths(tensor._array.shape[dim], split_size_or_sections)
     return pieces(s.split_sizes(tensor, lengths, dim), tensor, keys_of(lengths, dim))
 
 
@@ -136,7 +136,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> rushlight.chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    return split(input, chunk_lengths(input.array.shape[wrap(dim, input.array.ndim)], chunks), dim)
+    return split(input, chunk_lengths(input._array.shape[wrap(dim, input._array.ndim)], chunks), dim)
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
@@ -156,7 +156,7 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of another dtype, which have no gradient."""
     if dtype is input.dtype:
         return input
-    a = input.array
+    a = input._array
     what = unlike(input, dtype.itemsize // a.itemsize) if dtype.itemsize != a.itemsize else None
     if what is not None:
         raise RuntimeError(explain(f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element "
@@ -168,13 +168,13 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
     """What keeps elements of `times` the size (0: smaller ones) from standing where x's do: the rule, and what x has."""
-    if not x.array.ndim:
+    if not x._array.ndim:
         return "self.dim() cannot be 0", ""
     steps = x.stride()
     if steps[-1] != 1:
         return "self.stride(-1) must be 1", f", but got {steps[-1]}"
     if times:
-        for what, n in (("size(-1)", x.array.shape[-1]), ("storage_offset()", x.storage_offset()),
+        for what, n in (("size(-1)", x._array.shape[-1]), ("storage_offset()", x.storage_offset()),
                         *((f"stride({d})", step) for d, step in enumerate(steps[:-1]))):
             if n % times:
                 return f"self.{what} must be divisible by {times}", f", but got {n}"
@@ -189,7 +189,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     tensor([1, 2])
     """
     if isinstance(start, Tensor):
-        if start.array.ndim or start.array.dtype.kind not in "iu":
+        if start._array.ndim or start._array.dtype.kind not in "iu":
             raise RuntimeError(explain("start must be an 0-dim integral Tensor.", "give an int"))
         start = start.item()
     return s.narrow(input, dim, start, length)
@@ -216,7 +216,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    return s.view_as_shape(input, other.array.shape)
+    return s.view_as_shape(input, other._array.shape)
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
@@ -248,7 +248,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    return s.reshape(input, other.array.shape)
+    return s.reshape(input, other._array.shape)
 
 
 @composite(function=False)
@@ -259,7 +259,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     tensor([[1., 1., 1.],
             [2., 2., 2.]])
     """
-    return s.expand(input, other.array.shape)
+    return s.expand(input, other._array.shape)
 
 
 @composite()
@@ -283,10 +283,10 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """
     ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     try:
-        shape = np.broadcast_shapes(*(t.array.shape for t in ts))
+        shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError as error:
         raise RuntimeError(explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from error
-    return tuple(t if t.array.shape == shape else s.expand(t, shape) for t in ts)
+    return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
 @composite()
@@ -296,7 +296,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> rushlight.movedim(rushlight.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
     """
-    n = input.array.ndim
+    n = input._array.ndim
     given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
         raise RuntimeError(explain(
@@ -327,16 +327,16 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
     if repeats is None:
-        input, repeats = created(from_array(np.arange(input.array.size))), input
+        input, repeats = created(from_array(np.arange(input._array.size))), input
     from_all = dim is None
     x = s.flatten(input) if from_all else input
-    d = 0 if from_all else wrap(dim, input.array.ndim)
+    d = 0 if from_all else wrap(dim, input._array.ndim)
     times = np.asarray(repeats)                   # of a tensor: whoever watches is told
-    if times.ndim and times.shape[0] not in (1, x.array.shape[d]):
+    if times.ndim and times.shape[0] not in (1, x._array.shape[d]):
         raise RuntimeError(explain("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                                   f"{times.shape[0]} and input.size({d}) = {x.array.shape[d]}",
+                                   f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
                                    "one number for each, or one"))
-    places = np.repeat(np.arange(x.array.shape[d]), times)
+    places = np.repeat(np.arange(x._array.shape[d]), times)
     return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
 
 
@@ -350,7 +350,7 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """
     given = repeats if dims is None else (dims,)
     times = sizes(given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given)
-    return s.repeat(input, (1,) * (input.array.ndim - len(times)) + times)
+    return s.repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
 @composite()
@@ -366,10 +366,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if dims is None or dims == ():
         if len(moves) > 1:
             raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
-        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input.array.shape)), "RollBackward0")
+        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
     along = listed(dims)
     if len(along) != len(moves):
         raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
-    if not input.array.ndim:
+    if not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
-    return s.rolled(input, moves, tuple([wrap(d, input.array.ndim) for d in along]))
+    return s.rolled(input, moves, tuple([wrap(d, input._array.ndim) for d in along]))

@@ -178,9 +178,9 @@ def others(x):
 ARRAYS["cast"] = lambda x, like: x.astype(like.dtype)
 ARRAYS["zeros"] = lambda shape, like: np.zeros(shape, like.dtype)
 TENSORS["cast"] = lambda x, like: TENSORS["to"](x, like.dtype)
-TENSORS["zeros"] = lambda shape, like: created(from_array(np.zeros(shape, like.array.dtype)))
+TENSORS["zeros"] = lambda shape, like: created(from_array(np.zeros(shape, like._array.dtype)))
 TENSORS["rejoined"] = lambda parts, dim: TENSORS["cat"](parts, dim)
-TENSORS["zeros_like"] = lambda x: created(from_array(np.zeros_like(x.array)))
+TENSORS["zeros_like"] = lambda x: created(from_array(np.zeros_like(x._array)))
 TENSORS["is_complex"] = lambda x: x.is_complex()
 
 build(globals())

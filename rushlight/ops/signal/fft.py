@@ -36,7 +36,7 @@ def real_to_complex(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 
 
 def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float) -> Tensor:
-    n = 2 * (x.array.shape[dims[-1]] - 1) if lengths[-1] is None else lengths[-1]
+    n = 2 * (x._array.shape[dims[-1]] - 1) if lengths[-1] is None else lengths[-1]
     half = resized(to(x, x.dtype.to_complex()), dims, (*lengths[:-1], n // 2 + 1))
     if dims[:-1]:
         half = f.c2c(half, dims[:-1], forward, power)
@@ -45,7 +45,7 @@ def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 
 def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
     """x cut off, or filled up with zeros, to these lengths; none may be empty."""
-    shape = x.array.shape
+    shape = x._array.shape
     missing = {d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)}
     if not any(more for _, more in missing.values()):
         return x
@@ -95,7 +95,7 @@ def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim:
 
 def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
     """The dimensions to transform, counted from the front, and their lengths: None for the input's own."""
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     s = s if s is None or isinstance(s, (tuple, list)) else (s,)
     if dim is None:
         if s is not None and len(s) > ndim:
@@ -229,8 +229,8 @@ def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def shifted(input: Tensor, dim: Any, by: Callable[[int], int]) -> Tensor:
-    ndim = input.array.ndim
+    ndim = input._array.ndim
     dims = wrap_all(range(ndim) if dim is None else dim, ndim)
     if not dims:
         raise RuntimeError(explain("`shifts` required", "shift along a dimension", input=describe(input)))
-    return roll(input, [by(input.array.shape[d]) for d in dims], dims)
+    return roll(input, [by(input._array.shape[d]) for d in dims], dims)

@@ -29,15 +29,15 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
     """The window, in the middle of n_fft elements; None if it weighs all alike."""
     if not 0 < win_length <= n_fft:
         raise expected(f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft)
-    if window is not None and window.array.shape != (win_length,):
+    if window is not None and window._array.shape != (win_length,):
         raise expected(f"a 1D window tensor of size equal to win_length={win_length}, but got window with size "
-                       f"{list(window.array.shape)}: Invalid window shape", op, input)
+                       f"{list(window._array.shape)}: Invalid window shape", op, input)
     if window is None:
         warn("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
              "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.")
         if win_length == n_fft:
             return None
-        window = created(from_array(np.ones(win_length, input.array.real.dtype)))
+        window = created(from_array(np.ones(win_length, input._array.real.dtype)))
     if window.dtype.category < dtypes.FLOATING:
         window = s.to(window, input.dtype.to_real())
     before = (n_fft - win_length) // 2
@@ -46,14 +46,14 @@ def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_lengt
 
 def extended(signal: Tensor, n: int, mode: str) -> Tensor:
     """The signal (B, L) with n more elements on both sides, by the rule of nn.functional.pad."""
-    length = signal.array.shape[1]
+    length = signal._array.shape[1]
     if mode == "constant":
         return constant_pad(signal, ((0, 0), (n, n)), 0)
     if mode not in MODES:
         raise NotImplementedError(explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}"))
     if length == 0 or n > length - (mode == "reflect") and mode != "replicate":
         raise RuntimeError(explain(f"stft: Padding size should be less than the corresponding input dimension, but got: "
-                                   f"padding ({n}, {n}) at dimension 2 of input {[1, *signal.array.shape]}",
+                                   f"padding ({n}, {n}) at dimension 2 of input {[1, *signal._array.shape]}",
                                    "take a longer signal, a smaller n_fft, or center=False"))
     places = np.pad(np.arange(length), n, mode=MODES[mode])  # type: ignore[call-overload]
     return index_select(signal, 1, created(from_array(places)))
@@ -81,10 +81,10 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     win_length = n_fft if win_length is None else win_length
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     check_stft(input, return_complex, is_complex, onesided, center, align_to_window)
-    signal = s.reshape(input, (1, -1)) if input.array.ndim == 1 else input
+    signal = s.reshape(input, (1, -1)) if input._array.ndim == 1 else input
     if center:
         signal = extended(signal, n_fft // 2, pad_mode)
-    length = signal.array.shape[1]
+    length = signal._array.shape[1]
     if not 0 < n_fft <= length:
         raise expected(f"0 < n_fft <= {length}, but got n_fft={n_fft}", "stft", input)
     if hop_length <= 0:
@@ -98,7 +98,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     power = 0.5 if normalized else 0
     half = not is_complex if onesided is None else onesided
     made = s.transpose(f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2)
-    made = released(s.squeeze(made, (0,)) if input.array.ndim == 1 else made)
+    made = released(s.squeeze(made, (0,)) if input._array.ndim == 1 else made)
     return made if return_complex or (return_complex is None and is_complex) else view_as_real(made)
 
 
@@ -109,7 +109,7 @@ def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: A
                                    "return_complex=True", input=describe(input)))
     if input.dtype.category < dtypes.FLOATING:
         raise expected("a tensor of floating point or complex values", "stft", input)
-    if not 1 <= input.array.ndim <= 2:
+    if not 1 <= input._array.ndim <= 2:
         raise expected("a 1D or 2D tensor", "stft", input)
     if onesided and is_complex:
         raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
@@ -134,7 +134,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     half = check_istft(input, n_fft, hop_length, win_length, window, onesided, return_complex)
-    spectra = input if input.array.ndim == 3 else s.unsqueeze(input, 0)
+    spectra = input if input._array.ndim == 3 else s.unsqueeze(input, 0)
     spectra = s.transpose(spectra, 1, 2)                                          # (B, T, frequencies)
     weight = weights("istft", input, window, n_fft, win_length)
     power = 0.5 if normalized else 1
@@ -142,20 +142,20 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
         frames = f.c2c(spectra, (2,), False, power)
     else:
         frames = f.c2r(spectra if half else s.narrow(spectra, 2, 0, n_fft // 2 + 1), 2, n_fft, False, power)
-    batch, count, _ = frames.array.shape
+    batch, count, _ = frames._array.shape
     total = n_fft + hop_length * (count - 1)
     if weight is None:
-        weight = created(from_array(np.ones(n_fft, frames.array.real.dtype)))
+        weight = created(from_array(np.ones(n_fft, frames._array.real.dtype)))
     signal = s.add_windows(frames * weight, (batch, total), 1, n_fft, hop_length)  # type: ignore[operator]
     squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))  # type: ignore[operator]
     covered = s.add_windows(squares, (1, total), 1, n_fft, hop_length)
     made = middle(signal, covered, n_fft // 2 if center else 0, length, input)
-    return released(s.squeeze(made, (0,)) if input.array.ndim == 2 else made)
+    return released(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
 
 
 def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
     """The part of the signal (B, total) that was asked for, divided by the windows that cover it (1, total)."""
-    total = signal.array.shape[1]
+    total = signal._array.shape[1]
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
@@ -176,11 +176,11 @@ def check_istft(input: Tensor, n_fft: int, hop_length: int, win_length: int, win
     if not input.dtype.is_complex:
         raise RuntimeError(explain("istft requires a complex-valued input tensor matching the output from stft with "
                                    "return_complex=True.", "torch.view_as_complex(x)", input=describe(input)))
-    if not input.array.size:
+    if not input._array.size:
         raise RuntimeError(explain("istft: input tensor cannot be empty.", input=describe(input)))
-    if not 2 <= input.array.ndim <= 3:
+    if not 2 <= input._array.ndim <= 3:
         raise expected("a tensor with 2 or 3 dimensions", "istft", input)
-    found = input.array.shape[-2]
+    found = input._array.shape[-2]
     half = found != n_fft if onesided is None else bool(onesided)
     if found != (n_fft // 2 + 1 if half else n_fft):
         raise expected("the frequency dimension (3rd to the last) of the input tensor to match n_fft" + (

@@ -58,7 +58,7 @@ class Packet:
 
 def slices(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """x[..., start:end:step, ...] along `dim`."""
-    return self[(*[slice(None)] * (dim % self.array.ndim), slice(start, end, step))]
+    return self[(*[slice(None)] * (dim % self._array.ndim), slice(start, end, step))]
 
 
 def copied(self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool | None = None,

@@ -31,17 +31,17 @@ Format = memory_format | None
 
 def lying(input: Tensor, form: Format) -> Tensor:
     """The tensor if its elements lie so, else a copy that does."""
-    if form is None or lies_so(input.array, form):
+    if form is None or lies_so(input._array, form):
         return input
-    return s.laid_out(input, order_of(form, input.array.ndim))
+    return s.laid_out(input, order_of(form, input._array.ndim))
 
 
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
     """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W) in C order say nothing of
     channels_last, though the elements lie so."""
-    if form.ndim is None or not isinstance(input.array, np.ndarray) or suggests_last(input.array):
+    if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
         return lying(input, form)
-    return s.laid_out(input, order_of(form, input.array.ndim))
+    return s.laid_out(input, order_of(form, input._array.ndim))
 
 
 @composite()
@@ -53,7 +53,7 @@ def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
     """
     if memory_format is None or memory_format is preserve_format:
         return s.clone(input)
-    return s.laid_out(input, order_of(memory_format, input.array.ndim))
+    return s.laid_out(input, order_of(memory_format, input._array.ndim))
 
 
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
@@ -61,7 +61,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
     if memory_format is contiguous_format:
         return s.contiguous(self)
     if memory_format is preserve_format:
-        if self.array.flags.c_contiguous:
+        if self._array.flags.c_contiguous:
             return self
         raise RuntimeError(explain("preserve memory format is unsupported by the contiguous operator",
                                    "contiguous() or clone()"))
@@ -70,7 +70,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
-    return lies_so(self.array, contiguous_format if memory_format is preserve_format else memory_format)
+    return lies_so(self._array, contiguous_format if memory_format is preserve_format else memory_format)
 
 
 for f in (contiguous, is_contiguous):
@@ -98,7 +98,7 @@ def detach_(input: Tensor) -> Tensor:
     >>> x.detach_().requires_grad
     False
     """
-    if input.viewing is not None:
+    if input._viewing is not None:
         raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
     leave(input)
     input.__dict__.pop(TANGENTS, None)
@@ -114,12 +114,12 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         source = from_array(np.asarray(source))
     if not isinstance(source, Tensor):
         raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
-    if source.array.shape != input.array.shape:
+    if source._array.shape != input._array.shape:
         check_shape(input, source)
     if unrecorded(input, (source,)):
         write(input, source, "copy_")
         return input
-    if source.array.dtype != input.array.dtype:
+    if source._array.dtype != input._array.dtype:
         source = converted(source, input.dtype)
     return assign(input, s.overwrite(input, source))
 
@@ -128,8 +128,8 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
         return created(from_array(dtypes.holding(value, input.dtype)))
-    if value.array.ndim:
-        raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+    if value._array.ndim:
+        raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value._array.ndim} "
                                    "dimensions.", "give a number, or use copy_()"))
     return value
 
@@ -172,7 +172,7 @@ def zero_(input: Tensor) -> Tensor:
 
 def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
     """In another dtype. Whole numbers and truths have no gradient."""
-    return s.to(x if d.category >= dtypes.FLOATING or x.node is None else detached(x), d)
+    return s.to(x if d.category >= dtypes.FLOATING or x._node is None else detached(x), d)
 
 
 def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
@@ -204,7 +204,7 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
 def caster(d: dtypes.dtype) -> Callable:
     """x.float() and its like."""
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
-        made = self if self.array.dtype == d.numpy else converted(self, d)
+        made = self if self._array.dtype == d.numpy else converted(self, d)
         return made if memory_format is None else suggesting_format(made, memory_format)
     cast.__doc__ = f"The tensor as {d}; itself if it is that already."
     return cast

@@ -16,7 +16,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
     tensor([2., 2.])
     """
-    if isinstance(pred, Tensor) and pred.array.size != 1:
+    if isinstance(pred, Tensor) and pred._array.size != 1:
         raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError(explain("Expect both branches to be callable."))

@@ -74,7 +74,7 @@ RENAMED: dict[tuple[type, str], type] = {}        # bounded: a class for each op
 
 def called(t: Tensor, name: str) -> Tensor:
     """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5, grad_fn=<MseLossBackward0>)`."""
-    node = t.node
+    node = t._node
     if node is not None and not node.leaf:
         kind = type(node)
         if (kind, name) not in RENAMED:

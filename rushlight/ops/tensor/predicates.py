@@ -98,20 +98,20 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @method
 def is_shared(self: Tensor) -> bool:
     """Whether `share_memory_` has been called: processes that this one forks see each other's writes."""
-    return between_processes(self.array)
+    return between_processes(self._array)
 
 
 @method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same memory, seen in the same way."""
-    a, b = self.array, tensor.array
+    a, b = self._array, tensor._array
     return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.size > 0
 
 
 @method
 def dim_order(self: Tensor) -> tuple[int, ...]:
     """The dimensions from the one of the largest step in memory to the one of the smallest."""
-    return tuple(sorted(range(self.array.ndim), key=lambda d: -self.array.strides[d]))
+    return tuple(sorted(range(self._array.ndim), key=lambda d: -self._array.strides[d]))
 
 
 @method
@@ -153,7 +153,7 @@ def apply_(self: Tensor, callable: Callable) -> Tensor:
     tensor([2., 3.])
     """
     check_unrecorded(self, "apply_")
-    return made_by(self, map(callable, dtypes.plain(self.array).ravel().tolist()), "apply_")
+    return made_by(self, map(callable, dtypes.plain(self._array).ravel().tolist()), "apply_")
 
 
 @method
@@ -179,7 +179,7 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
         if t.dtype is not self.dtype:
             raise TypeError(explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
                                     f"x.to({self.dtype}) converts"))
-    rows = [np.broadcast_to(dtypes.plain(t.array), self.array.shape).ravel().tolist() for t in (self, *others)]
+    rows = [np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist() for t in (self, *others)]
     return made_by(self, (callable(*row) for row in zip(*rows)), name)
 
 
@@ -189,7 +189,7 @@ def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
     for value in found:
         if not isinstance(value, (Number, Tensor)):
             raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
-    return assign(x, from_array(np.array(found, x.array.dtype).reshape(x.array.shape)), name)
+    return assign(x, from_array(np.array(found, x._array.dtype).reshape(x._array.shape)), name)
 
 
 @method
@@ -202,12 +202,12 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     tensor([[5., 0.],
             [0., 5.]])
     """
-    shape = self.array.shape
+    shape = self._array.shape
     if len(shape) < 2:
         raise RuntimeError(explain("dimensions must larger than 1", shape=shape))
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
-    a = self.array
+    a = self._array
     if a.dtype.char in "fd" and fill_value.__class__ in (int, float) and a.__class__ is np.ndarray and a.flags.writeable \
             and unrecorded(self, ()):
         np.fill_diagonal(a, fill_value, wrap)
@@ -261,9 +261,9 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     if not is_shared(self):
         from mmap import mmap  # none in a browser
-        if self.viewing is not None:
+        if self._viewing is not None:
             raise RuntimeError(explain("share_memory_ of a view would leave its base where it is", "share the base"))
-        old = self.array
-        self.array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
-        self.array[...] = old
+        old = self._array
+        self._array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
+        self._array[...] = old
     return self

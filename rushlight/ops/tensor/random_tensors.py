@@ -129,14 +129,14 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
             made = level.drawn(input, lambda values: draw(values, *args, dtype=dtype, **options))
             if made is not None:
                 return made
-        in_order = level is not None or input.array.flags.c_contiguous
+        in_order = level is not None or input._array.flags.c_contiguous
         if memory_format is preserve_format and not in_order:  # drawn in memory order
             drawn = {name: options.pop(name) for name in ("generator",) if name in options}
             t = empty_like(input.detach(), dtype=dtype, **options)
             with no_grad():
                 return fill(t, *args, **drawn)
         options.setdefault("device", input.device)
-        return create(*args, tuple(input.array.shape), dtype=input.dtype if dtype is None else dtype, **options)
+        return create(*args, tuple(input._array.shape), dtype=input.dtype if dtype is None else dtype, **options)
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"""out = {create.__name__}(input.shape), in the input's dtype.
 
@@ -177,7 +177,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
         if mode().batch is not None:  # in vmap: use ops, which have batching rules
             like = (mean + std).detach()
             return like * 0 + randn(*like.shape, dtype=like.dtype, generator=generator) * std + mean
-        t = made(spread(mean, std, generator).array, None, requires_grad, device, out)
+        t = made(spread(mean, std, generator)._array, None, requires_grad, device, out)
         return unmoved(t, mean, std)
     if size is None:
         raise TypeError(explain(f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
@@ -193,7 +193,7 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         raise RuntimeError(explain(f"normal expects {every}"))
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     try:
-        shape = np.broadcast_shapes(*[t.array.shape for t in tensors])
+        shape = np.broadcast_shapes(*[t._array.shape for t in tensors])
     except ValueError:
         raise RuntimeError(explain(mismatch(tensors), "one mean and deviation for each element")) from None
     kind, g = tensors[0].dtype, source(generator)
@@ -206,8 +206,8 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
     """t as a function of the distribution's parameters, with gradient 0: the samples do not depend on them smoothly."""
     for p in parameters:
-        if isinstance(p, Tensor) and p.node is not None:
-            t = overwrite(p.expand(t.array.shape), t)  # type: ignore[attr-defined]
+        if isinstance(p, Tensor) and p._node is not None:
+            t = overwrite(p.expand(t._array.shape), t)  # type: ignore[attr-defined]
     return t
 
 
@@ -222,8 +222,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     if input.is_meta:
         return unmoved(input.new_zeros(input.shape), input)  # type: ignore[attr-defined]
     g = source(generator)
-    array = g.bernoulli(input.array) if p is None else g.bernoulli_scalar(p, input.array.shape, input.array.dtype)
-    return unmoved(drawn(array if out is None else array.astype(out.array.dtype), None, False, None, out), input)
+    array = g.bernoulli(input._array) if p is None else g.bernoulli_scalar(p, input._array.shape, input._array.dtype)
+    return unmoved(drawn(array if out is None else array.astype(out._array.dtype), None, False, None, out), input)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
@@ -237,7 +237,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError(explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}"))
     if input.is_meta:
         return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)  # type: ignore[attr-defined]
-    return drawn(source(generator).multinomial(input.array, num_samples, replacement), None, False, None, out)
+    return drawn(source(generator).multinomial(input._array, num_samples, replacement), None, False, None, out)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -247,7 +247,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> rushlight.poisson(rushlight.tensor([0., 2., 100.]))
     tensor([ 0.,  6., 96.])
     """
-    return drawn(source(generator).poisson(input.contiguous().array), None)  # type: ignore[attr-defined]
+    return drawn(source(generator).poisson(input.contiguous()._array), None)  # type: ignore[attr-defined]
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -256,7 +256,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     >>> rushlight.binomial(rushlight.tensor([10., 10.]), rushlight.tensor([0., 1.]))
     tensor([ 0., 10.])
     """
-    return drawn(source(generator).binomial(count.contiguous().array, prob.contiguous().array), None)  # type: ignore
+    return drawn(source(generator).binomial(count.contiguous()._array, prob.contiguous()._array), None)  # type: ignore
 
 
 # -- tensors filled in place -----------------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
         return self
     if mode().batch is not None:
         return copy_(self, numbers_for(self, generator, draw))
-    if self.array.flags.c_contiguous and unrecorded(self, ()):  # write directly, without the in-place op
-        write(self, from_array(draw(source(generator), self.array.shape, self.array.dtype)))
+    if self._array.flags.c_contiguous and unrecorded(self, ()):  # write directly, without the in-place op
+        write(self, from_array(draw(source(generator), self._array.shape, self._array.dtype)))
         return self
     from rushlight.random import in_memory_order
-    fresh = np.empty_like(self.array, subok=False)
+    fresh = np.empty_like(self._array, subok=False)
     target = in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)
     if fresh.flags.c_contiguous:
@@ -288,7 +288,7 @@ def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)  # type: ignore[attr-defined]
     made = level.drawn(x, lambda values: numbers_for(values, generator, draw))
-    return drawn(draw(source(generator), x.array.shape, x.array.dtype), None) if made is None else made
+    return drawn(draw(source(generator), x._array.shape, x._array.dtype), None) if made is None else made
 
 
 @method
@@ -310,7 +310,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     >>> rushlight.empty(3).normal_()
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    whole = (self if self.is_meta else holder(self)).array.flags.c_contiguous
+    whole = (self if self.is_meta else holder(self))._array.flags.c_contiguous
     return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
 
 
@@ -377,13 +377,13 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """
     if not isinstance(p, Tensor):
         return refilled(self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype))
-    spread = p.expand(self.array.shape)
+    spread = p.expand(self._array.shape)
     if mode().batch is not None:
-        return copy_(self, drawn(source(generator).bernoulli(spread.contiguous().array, self.array.dtype), None))
+        return copy_(self, drawn(source(generator).bernoulli(spread.contiguous()._array, self._array.dtype), None))
     if not self.is_meta:  # each element has its own p; drawn in the order of the elements
         from rushlight.random import memory_axes
-        spread = spread.permute(memory_axes(self.array))
-    return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous().array, dtype))
+        spread = spread.permute(memory_axes(self._array))
+    return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous()._array, dtype))
 
 
 method(multinomial)

@@ -39,8 +39,8 @@ def bytes_of(x: Tensor) -> Any:
     """The bytes of the array that owns the tensor's memory, (n,) uint8; on \"meta\" what stands for them."""
     noticed(x)
     if x.is_meta:
-        return type(x.root.array)((x.root.nbytes,), np.dtype(np.uint8))
-    all_of_it = owner(x.array)
+        return type(x._root._array)((x._root.nbytes,), np.dtype(np.uint8))
+    all_of_it = owner(x._array)
     inner_first = all_of_it.transpose(np.argsort([-step for step in all_of_it.strides], kind="stable"))
     if not inner_first.flags.c_contiguous:
         raise RuntimeError(explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "x.contiguous() has none"))
@@ -79,7 +79,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
     tensor([1., 4.])
     """
-    if self.node is not None and mode().grad:
+    if self._node is not None and mode().grad:
         raise RuntimeError(explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()"))
     if isinstance(source, (Tensor, TypedStorage)) and source.dtype is not self.dtype:
         raise RuntimeError(explain(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
@@ -93,7 +93,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         if size is not None:
             made = as_strided(made, tuple(size), in_order(tuple(size)) if stride is None else tuple(stride), storage_offset)
     self.data = made
-    self.viewing, self.writes = made.viewing, made.writes
+    self._viewing, self._writes = made._viewing, made._writes
     return self
 
 

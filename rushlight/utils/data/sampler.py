@@ -149,7 +149,7 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or default_generator
-        yield from generator.multinomial(self.weights.array, self.num_samples, self.replacement).tolist()
+        yield from generator.multinomial(self.weights._array, self.num_samples, self.replacement).tolist()
 
     def __len__(self) -> int:
         return self.num_samples

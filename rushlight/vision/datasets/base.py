@@ -62,7 +62,7 @@ class TrainOrTest(VisionDataset):
     targets: Any
 
     def pair(self, index: int) -> tuple[Any, int]:
-        return as_image(self.data.array[index]), int(self.targets.array[index])
+        return as_image(self.data._array[index]), int(self.targets._array[index])
 
     def __len__(self) -> int:
         return len(self.data)

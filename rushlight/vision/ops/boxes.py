@@ -95,8 +95,8 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     >>> rushlight.vision.ops.nms(boxes, rushlight.tensor([0.5, 0.9, 0.1]), 0.5)
     tensor([1, 2])
     """
-    array = boxes.array.astype(np.float64)
-    order = np.argsort(-scores.array, kind="stable")
+    array = boxes._array.astype(np.float64)
+    order = np.argsort(-scores._array, kind="stable")
     area = (array[:, 2] - array[:, 0]) * (array[:, 3] - array[:, 1])
     kept = []
     while order.size:
@@ -163,7 +163,7 @@ def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
     >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 0.1]]), 1.0)
     tensor([0])
     """
-    a = boxes.array
+    a = boxes._array
     return from_array(np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size)))
 
 
@@ -176,7 +176,7 @@ def masks_to_boxes(masks: Tensor) -> Tensor:
     if masks.numel() == 0:
         return zeros((0, 4), dtype=float32)
     found = []
-    for mask in masks.array:
+    for mask in masks._array:
         y, x = np.nonzero(mask)
         found.append((x.min(), y.min(), x.max(), y.max()))
     return from_array(np.array(found, np.float32))

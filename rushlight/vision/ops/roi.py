@@ -26,7 +26,7 @@ def roi_align(input: Tensor, boxes: Tensor | Sequence[Tensor], output_size: int 
     """
     height, width = (output_size, output_size) if isinstance(output_size, int) else output_size
     image, corners = placed(boxes)
-    corners = corners.astype(input.array.dtype) * input.array.dtype.type(spatial_scale) - (0.5 if aligned else 0.0)
+    corners = corners.astype(input._array.dtype) * input._array.dtype.type(spatial_scale) - (0.5 if aligned else 0.0)
     size = corners[:, 2:] - corners[:, :2] if aligned else np.maximum(corners[:, 2:] - corners[:, :2], 1)
     _, channels, h, w = input.shape
     down = from_array(shares(corners[:, 1], size[:, 1], height, h, sampling_ratio))           # (K, height, H)

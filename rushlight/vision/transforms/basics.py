@@ -48,10 +48,10 @@ def to_tensor(pic: Any) -> Tensor:
         found = from_array(np.array(planes(pic), order="C"))
     else:
         raise TypeError(explain(f"pic should be PIL Image or ndarray. Got {type(pic)}"))
-    if found.array.dtype != np.uint8:
+    if found._array.dtype != np.uint8:
         return found
     kind = dtypes.get_default_dtype().numpy
-    return from_array(found.array.astype(kind) / kind.type(255))
+    return from_array(found._array.astype(kind) / kind.type(255))
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
@@ -65,7 +65,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
         raise ImportError("to_pil_image needs Pillow: pip install pillow")
     if not isinstance(pic, (Tensor, ndarray)):
         raise TypeError(explain(f"pic should be Tensor or ndarray. Got {type(pic)}."))
-    array = pic.array if isinstance(pic, Tensor) else pic
+    array = pic._array if isinstance(pic, Tensor) else pic
     if array.ndim not in (2, 3):
         raise ValueError(explain(f"pic should be 2/3 dimensional. Got {array.ndim} dimensions."))
     if isinstance(pic, Tensor):
@@ -117,24 +117,24 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first"))
     if not tensor.is_floating_point():
         raise TypeError(explain(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "ToTensor() comes first"))
-    if tensor.array.ndim < 3:
+    if tensor._array.ndim < 3:
         raise ValueError(explain("Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = "
                                  f"{tuple(tensor.shape)}"))
-    kind = tensor.array.dtype
+    kind = tensor._array.dtype
     m, s = (np.asarray(v, kind).reshape(-1, 1, 1) for v in (as_array(mean), as_array(std)))
     if (s == 0).any():
         raise ValueError(explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."))
     if inplace:
         return tensor.sub_(from_array(m)).div_(from_array(s))
     made = (tensor - from_array(m)) / from_array(s)
-    if made.array.shape != tensor.array.shape:
+    if made._array.shape != tensor._array.shape:
         raise RuntimeError(explain(f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
                                    f"{list(made.shape)}", "give as many means and stds as the image has channels"))
     return made
 
 
 def as_array(values: Any) -> ndarray:
-    return values.array if isinstance(values, Tensor) else np.asarray(values, np.float64)
+    return values._array if isinstance(values, Tensor) else np.asarray(values, np.float64)
 
 
 # -- where the pixels are ------------------------------------------------------------------------------------------------
@@ -243,11 +243,11 @@ def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode
 
 def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
     """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
-    shape, own = img.array.shape, img.dtype
+    shape, own = img._array.shape, img.dtype
     x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)
     found = function(x if own.is_floating_point else x.float())
     if not own.is_floating_point:
-        array = np.rint(found.array) if rounds else found.array
+        array = np.rint(found._array) if rounds else found._array
         array = np.clip(array, 0, 255) if own is dtypes.uint8 else array
         found = from_array(array.astype(own.numpy))
     return found.reshape(*shape[:-2], *found.shape[-2:])
@@ -288,10 +288,10 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         return grey if num_output_channels == 1 else grey.convert("RGB")
     if isinstance(img, ndarray):
         found = rgb_to_grayscale(as_tensor(planes(img)), num_output_channels)
-        return np.moveaxis(found.array, 0, -1)
-    if img.array.ndim < 3 or img.array.shape[-3] not in (1, 3):
+        return np.moveaxis(found._array, 0, -1)
+    if img._array.ndim < 3 or img._array.shape[-3] not in (1, 3):
         raise TypeError(explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}"))
-    a = img.array
+    a = img._array
     if a.shape[-3] == 3:
         bright = 0.2989 * a[..., 0, :, :] + 0.587 * a[..., 1, :, :] + 0.114 * a[..., 2, :, :]
         a = bright.astype(a.dtype)[..., None, :, :]

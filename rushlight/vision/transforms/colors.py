@@ -183,7 +183,7 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
 def filtered(x: Tensor, kernel: ndarray) -> Tensor:
     """Each channel of (N, C, H, W) with the kernel, where it fits."""
     channels = x.shape[1]
-    weight = from_array(np.broadcast_to(kernel.astype(x.array.dtype), (channels, 1, *kernel.shape)).copy())
+    weight = from_array(np.broadcast_to(kernel.astype(x._array.dtype), (channels, 1, *kernel.shape)).copy())
     return F.conv2d(x, weight, groups=channels)
 
 
@@ -241,7 +241,7 @@ def posterize(img: Any, bits: int) -> Any:
     if is_pillow(img):
         from PIL import ImageOps
         return ImageOps.posterize(img, bits)
-    return on_planes(lambda x: from_array(x.array & np.uint8(256 - 2 ** (8 - bits))), img)
+    return on_planes(lambda x: from_array(x._array & np.uint8(256 - 2 ** (8 - bits))), img)
 
 
 def solarize(img: Any, threshold: float) -> Any:
@@ -269,12 +269,12 @@ def autocontrast(img: Any) -> Any:
         return ImageOps.autocontrast(img)
 
     def change(x: Tensor) -> Tensor:
-        a = x.array if x.is_floating_point() else x.array.astype(np.float32)
+        a = x._array if x.is_floating_point() else x._array.astype(np.float32)
         low, high = a.min((-2, -1), keepdims=True), a.max((-2, -1), keepdims=True)
         flat = low == high
         scale = bound(x) / np.where(flat, 1, high - low)
         found = (a - np.where(flat, 0, low)) * np.where(flat, 1, scale)
-        return from_array(np.clip(found, 0, bound(x)).astype(x.array.dtype))
+        return from_array(np.clip(found, 0, bound(x)).astype(x._array.dtype))
     return on_planes(change, img)
 
 
@@ -290,10 +290,10 @@ def equalize(img: Any) -> Any:
         return ImageOps.equalize(img)
 
     def change(x: Tensor) -> Tensor:
-        if x.array.dtype != np.uint8:
+        if x._array.dtype != np.uint8:
             raise TypeError(explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}"))
-        planes = x.array.reshape(-1, *x.array.shape[-2:])
-        return from_array(np.stack([evened(plane) for plane in planes]).reshape(x.array.shape))
+        planes = x._array.reshape(-1, *x._array.shape[-2:])
+        return from_array(np.stack([evened(plane) for plane in planes]).reshape(x._array.shape))
     return on_planes(change, img)
 
 

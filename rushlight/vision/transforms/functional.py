@@ -63,7 +63,7 @@ def get_image_num_channels(img: Any) -> int:
     if is_pillow(img):
         return len(img.getbands())
     if isinstance(img, Tensor):
-        return int(img.array.shape[-3]) if img.array.ndim > 2 else 1
+        return int(img._array.shape[-3]) if img._array.ndim > 2 else 1
     return int(img.shape[2]) if img.ndim == 3 else 1
 
 

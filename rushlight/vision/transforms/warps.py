@@ -138,19 +138,19 @@ def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
     """The image at the points (H, W, 2) of (x, y) from -1 to 1; `fill` where nothing was."""
     if isinstance(img, ndarray):
         def of_planes(a: ndarray) -> ndarray:
-            return sampled(from_array(a if a.ndim == 3 else a[None]), grid, mode, fill).array.reshape(a.shape)
+            return sampled(from_array(a if a.ndim == 3 else a[None]), grid, mode, fill)._array.reshape(a.shape)
         return on_pixels(of_planes, img)
 
     def sample(x: Tensor) -> Tensor:
-        points = from_array(np.broadcast_to(grid, (x.shape[0], *grid.shape)).astype(x.array.dtype))
+        points = from_array(np.broadcast_to(grid, (x.shape[0], *grid.shape)).astype(x._array.dtype))
         found = F.grid_sample(x, points, mode.value, "zeros", align_corners=False)
         if fill is None:
             return found
-        inside = F.grid_sample(from_array(np.ones_like(x.array)), points, mode.value, "zeros", align_corners=False).array
+        inside = F.grid_sample(from_array(np.ones_like(x._array)), points, mode.value, "zeros", align_corners=False)._array
         colour = np.asarray(fill, np.float32).reshape(-1, 1, 1)
-        array = (found.array * inside + (1 - inside) * colour if mode is InterpolationMode.BILINEAR  # the edge fades
-                 else np.where(inside < 0.5, colour, found.array))
-        return from_array(array.astype(found.array.dtype))
+        array = (found._array * inside + (1 - inside) * colour if mode is InterpolationMode.BILINEAR  # the edge fades
+                 else np.where(inside < 0.5, colour, found._array))
+        return from_array(array.astype(found._array.dtype))
     return as_floats(img, sample, True)
 
 

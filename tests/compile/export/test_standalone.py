@@ -106,7 +106,7 @@ def program_of(step, args, backend):
 
 
 def given_to(program, args):
-    return [find(source, list(args)).array.copy() for source in program.forward.sources]
+    return [find(source, list(args))._array.copy() for source in program.forward.sources]
 
 
 @pytest.mark.exhaustive(every=3)
@@ -119,8 +119,8 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     given, text = given_to(program, args), program.source
     loss = compiled(*args)
     assert len(programs(compiled)) == 1
-    grads = [find(("grad", what), list(args)).array for (_, what), some in program.leaves if some]
-    want = [loss.detach().numpy(), *grads, *(find(s, list(args)).array for s in program.forward.sources)]
+    grads = [find(("grad", what), list(args))._array for (_, what), some in program.leaves if some]
+    want = [loss.detach().numpy(), *grads, *(find(s, list(args))._array for s in program.forward.sources)]
     assert "import rushlight" not in text
     assert "from rushlight" not in text
     assert "test_standalone.py:" in text                 # the user's lines
@@ -184,7 +184,7 @@ def test_forward_and_backward_are_two_functions_of_one_text(tmp_path):
     exec(program.source, names)
     (y, *saved), _ = names["call"](*given_to(program, (x,)))
     given = {"seed": [g], "saved": saved}
-    arrays = [given[kind][what] if kind in given else find((kind, what), [x]).array
+    arrays = [given[kind][what] if kind in given else find((kind, what), [x])._array
               for kind, what in program.backward.sources]
     made, _ = names["back_call"](*arrays)
     want = compiled(x)

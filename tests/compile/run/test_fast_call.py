@@ -248,11 +248,11 @@ def test_memory_that_may_not_be_written_is_not():
     x, y = torch.rand(10), torch.rand(10)
     g = ready(f, x, y)
     for fixed in (torch.rand(10), x):
-        before = fixed.array.copy()
-        fixed.array.flags.writeable = False
+        before = fixed._array.copy()
+        fixed._array.flags.writeable = False
         with pytest.raises(RuntimeError):
             g(fixed, y)
-        assert (fixed.array == before).all()
+        assert (fixed._array == before).all()
 
 
 def test_gradients_that_are_others_in_each_call_go_the_short_way():

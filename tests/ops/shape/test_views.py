@@ -219,9 +219,9 @@ def test_many_living_views_do_not_slow_down_those_that_die():
     kept = [x[0] for _ in range(5000)]
     for _ in range(5000):
         x[1:]
-    living = [view for view in x.views if view() is not None]
+    living = [view for view in x._views if view() is not None]
     assert len(living) == len(kept)
-    assert len(x.views) <= 2 * len(kept) + 5000
+    assert len(x._views) <= 2 * len(kept) + 5000
 
 
 def test_copies_of_views_show_the_views_parameters():
