@@ -1,10 +1,12 @@
-"""The cost of one call: rushlight beside torch, in one process, one thread, on 3x4 float32 and small images.
+"""The cost of one call: rushlight beside torch, in one process, one thread, on 3x4 float32 and
+small images.
 
     env -u OPENBLAS_CORETYPE python benchmarks/overhead.py
 
-The two engines take turns in short blocks, so that a busy machine slows both; printed are each one's best block, and
-the median over blocks of the ratio torch / rushlight (above 1: rushlight is cheaper).
-"""
+The two engines take turns in short blocks, so that a busy machine slows both; printed are each
+one's best block, and the median over blocks of the ratio torch / rushlight (above 1: rushlight is
+cheaper)."""
+
 from __future__ import annotations
 
 import gc
@@ -31,23 +33,37 @@ def cases(lib: ModuleType) -> dict[str, tuple[Callable, int]]:
     out = y.sum()
     w, x = lib.ones(10, 4, requires_grad=True), lib.ones(3, 4)
     nn, F = import_module(f"{lib.__name__}.nn"), import_module(f"{lib.__name__}.nn.functional")
-    image, filters = lib.rand(2, 3, 8, 8, requires_grad=True), lib.rand(4, 3, 3, 3, requires_grad=True)
+    image, filters = (
+        lib.rand(2, 3, 8, 8, requires_grad=True),
+        lib.rand(4, 3, 3, 3, requires_grad=True),
+    )
     norm, rows = nn.BatchNorm2d(3), nn.LayerNorm(4)
 
     def step() -> None:
         F.linear(x, w).relu().sum().backward()
-    return {"mul with grad": (lambda: a * b, 1), "add with grad": (lambda: a + b, 1),
-            "tanh with grad": (lambda: a.tanh(), 1), "sum with grad": (lambda: a.sum(), 1),
-            "mul by a number": (lambda: a * 2.5, 1), "transpose": (lambda: a.transpose(0, 1), 1),
-            "index a row": (lambda: a[1], 1), "reshape": (lambda: a.reshape(4, 3), 1), "matmul": (lambda: x @ a.T, 1),
-            "backward, a node of mul": (lambda: out.backward(retain_graph=True), CHAIN),
-            "linear, relu, sum, backward": (step, 1),
-            "conv2d of 2x3x8x8": (lambda: F.conv2d(image, filters, padding=1), 1),
-            "conv2d, sum, backward": (lambda: F.conv2d(image, filters, padding=1).sum().backward(), 1),
-            "max_pool2d": (lambda: F.max_pool2d(image, 2), 1), "avg_pool2d": (lambda: F.avg_pool2d(image, 2), 1),
-            "max_pool2d, sum, backward": (lambda: F.max_pool2d(image, 2).sum().backward(), 1),
-            "BatchNorm2d": (lambda: norm(image), 1), "LayerNorm": (lambda: rows(a), 1),
-            "zero_": (lambda: x.zero_(), 1), "randn": (lambda: lib.randn(4, 8), 1)}
+
+    return {
+        "mul with grad": (lambda: a * b, 1),
+        "add with grad": (lambda: a + b, 1),
+        "tanh with grad": (lambda: a.tanh(), 1),
+        "sum with grad": (lambda: a.sum(), 1),
+        "mul by a number": (lambda: a * 2.5, 1),
+        "transpose": (lambda: a.transpose(0, 1), 1),
+        "index a row": (lambda: a[1], 1),
+        "reshape": (lambda: a.reshape(4, 3), 1),
+        "matmul": (lambda: x @ a.T, 1),
+        "backward, a node of mul": (lambda: out.backward(retain_graph=True), CHAIN),
+        "linear, relu, sum, backward": (step, 1),
+        "conv2d of 2x3x8x8": (lambda: F.conv2d(image, filters, padding=1), 1),
+        "conv2d, sum, backward": (lambda: F.conv2d(image, filters, padding=1).sum().backward(), 1),
+        "max_pool2d": (lambda: F.max_pool2d(image, 2), 1),
+        "avg_pool2d": (lambda: F.avg_pool2d(image, 2), 1),
+        "max_pool2d, sum, backward": (lambda: F.max_pool2d(image, 2).sum().backward(), 1),
+        "BatchNorm2d": (lambda: norm(image), 1),
+        "LayerNorm": (lambda: rows(a), 1),
+        "zero_": (lambda: x.zero_(), 1),
+        "randn": (lambda: lib.randn(4, 8), 1),
+    }
 
 
 def block(work: Callable, calls: int) -> float:

@@ -1,7 +1,9 @@
-"""What `rushlight run` adds to a program over `import rushlight`: the best of many processes, in ms.
+"""What `rushlight run` adds to a program over `import rushlight`: the best of many processes, in
+ms.
 
-    python benchmarks/run_command.py [repeats]
+python benchmarks/run_command.py [repeats]
 """
+
 from __future__ import annotations
 
 import os
@@ -32,8 +34,10 @@ def main() -> None:
         program.write_text("import torch\n")
         plain = best(["-c", "import rushlight"], repeats)
         run = best(["-m", "rushlight", "run", str(program)], repeats)
-    print(f"import rushlight {plain:.0f} ms, `rushlight run` of `import torch` {run:.0f} ms: "
-          f"{run - plain:+.0f} ms (at most 50)")
+    print(
+        f"import rushlight {plain:.0f} ms, `rushlight run` of `import torch` {run:.0f} ms: "
+        f"{run - plain:+.0f} ms (at most 50)"
+    )
 
 
 if __name__ == "__main__":

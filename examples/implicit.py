@@ -1,11 +1,11 @@
 """A layer as deep as it needs to be: `python examples/implicit.py`.
 
-A deep equilibrium layer (Bai et al. 2019) gives the z at which z = tanh(W z + U x + b). How z was found does not matter for
-its derivative: with J = d tanh(W z + ...)/dz at the solution, dz = (I - J)^-1 d(tanh(W z + ...)), so backward solves
-(I - J') a = g by the same iteration, with products J' a that vjp makes. A custom Function says so; no step of the search is
-kept. The gradient is compared with that of the unrolled search.
-With `import torch` in place of `import rushlight as torch` this runs on PyTorch.
-"""
+A deep equilibrium layer (Bai et al. 2019) gives the z at which z = tanh(W z + U x + b). How z was
+found does not matter for its derivative: with J = d tanh(W z + ...)/dz at the solution, dz = (I -
+J)^-1 d(tanh(W z + ...)), so backward solves (I - J') a = g by the same iteration, with products J'
+a that vjp makes. A custom Function says so; no step of the search is kept. The gradient is compared
+with that of the unrolled search. With `import torch` in place of `import rushlight as torch` this
+runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ import rushlight as torch
 from rushlight.func import vjp
 
 
-def step(z: torch.Tensor, x: torch.Tensor, W: torch.Tensor, U: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def step(
+    z: torch.Tensor, x: torch.Tensor, W: torch.Tensor, U: torch.Tensor, b: torch.Tensor
+) -> torch.Tensor:
     """(B, width), (B, 2) -> (B, width)."""
     return torch.tanh(z @ W + x @ U + b)
 
@@ -38,7 +40,9 @@ class Equilibrium(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, W, U, b):
-        z, ctx.steps = solved(lambda z: step(z, x, W, U, b), torch.zeros(len(x), len(W), dtype=x.dtype))
+        z, ctx.steps = solved(
+            lambda z: step(z, x, W, U, b), torch.zeros(len(x), len(W), dtype=x.dtype)
+        )
         ctx.save_for_backward(z, x, W, U, b)
         return z
 
@@ -46,7 +50,7 @@ class Equilibrium(torch.autograd.Function):
     def backward(ctx, g):
         z, *others = [t.detach() for t in ctx.saved_tensors]
         _, by_z = vjp(lambda z: step(z, *others), z)
-        a, _ = solved(lambda a: g + by_z(a)[0], g)                # a = g + J' a
+        a, _ = solved(lambda a: g + by_z(a)[0], g)  # a = g + J' a
         _, by_others = vjp(lambda *others: step(z, *others), *others)
         return by_others(a)
 
@@ -72,12 +76,14 @@ def compare(width: int) -> str:
     net = Net(width).double()
     x = torch.randn(5, 2, dtype=torch.float64)
     W = net.contraction().detach().requires_grad_()
-    implicit, = torch.autograd.grad(Equilibrium.apply(x, W, net.U, net.b).sum(), W)
+    (implicit,) = torch.autograd.grad(Equilibrium.apply(x, W, net.U, net.b).sum(), W)
     z = torch.zeros(5, width, dtype=torch.float64)
     for _ in range(200):
         z = step(z, x, W, net.U, net.b)
-    unrolled, = torch.autograd.grad(z.sum(), W)
-    return f"gradient: {float((implicit - unrolled).abs().max()):.1e} from that of 200 unrolled steps"
+    (unrolled,) = torch.autograd.grad(z.sum(), W)
+    return (
+        f"gradient: {float((implicit - unrolled).abs().max()):.1e} from that of 200 unrolled steps"
+    )
 
 
 def main() -> int:
@@ -88,7 +94,7 @@ def main() -> int:
     torch.manual_seed(0)
     print(compare(args.width))
     x = 2 * torch.rand(200, 2, dtype=torch.float64) - 1
-    y = (x[:, 0] * x[:, 1] > 0).double()                          # which of the four quarters: not linear
+    y = (x[:, 0] * x[:, 1] > 0).double()  # which of the four quarters: not linear
     net = Net(args.width).double()
     optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
     for n in range(1, args.steps + 1):
@@ -101,7 +107,10 @@ def main() -> int:
             right = float(((guess > 0) == (y > 0)).double().mean())
             z = torch.zeros(len(x), args.width, dtype=x.dtype)
             _, depth = solved(lambda z: step(z, x, net.contraction(), net.U, net.b), z)
-            print(f"step {n}: loss {float(loss.detach()):.3f}, {100 * right:.1f}% right, {depth} steps to the equilibrium")
+            print(
+                f"step {n}: loss {float(loss.detach()):.3f}, {100 * right:.1f}% right, {depth} "
+                "steps to the equilibrium"
+            )
     return 0
 
 

@@ -1,10 +1,10 @@
 """A network that solves a differential equation: `python examples/physics.py`.
 
-A physics-informed network (Raissi et al. 2019) for heat in a rod, u_t = 0.1 u_xx, whose ends are kept at 0: it is told the
-heat at the start and the equation, nothing else. u_t and u_xx are derivatives by the inputs, at all points at once: jvp with
-the same direction for each point, and jvp of jvp. Exact: u = sin(pi x) exp(-0.1 pi^2 t) + ...
-With `import torch` in place of `import rushlight as torch` this runs on PyTorch.
-"""
+A physics-informed network (Raissi et al. 2019) for heat in a rod, u_t = 0.1 u_xx, whose ends are
+kept at 0: it is told the heat at the start and the equation, nothing else. u_t and u_xx are
+derivatives by the inputs, at all points at once: jvp with the same direction for each point, and
+jvp of jvp. Exact: u = sin(pi x) exp(-0.1 pi^2 t) + ... With `import torch` in place of `import
+rushlight as torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ HEAT = 0.1
 
 def exact(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
     """Two waves, of which the shorter dies out sooner."""
+
     def wave(k: int) -> torch.Tensor:
         return torch.sin(k * math.pi * x) * torch.exp(-HEAT * (k * math.pi) ** 2 * t)
+
     return wave(1) - 0.5 * wave(3)
 
 
@@ -31,8 +33,13 @@ class Rod(torch.nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.net = torch.nn.Sequential(torch.nn.Linear(2, width), torch.nn.Tanh(), torch.nn.Linear(width, width),
-                                       torch.nn.Tanh(), torch.nn.Linear(width, 1))
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(2, width),
+            torch.nn.Tanh(),
+            torch.nn.Linear(width, width),
+            torch.nn.Tanh(),
+            torch.nn.Linear(width, 1),
+        )
 
     def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
         """(B,), (B,) -> (B,)."""
@@ -62,7 +69,9 @@ def error(u: Callable) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=25, help="of L-BFGS, each of up to 20 evaluations")
+    parser.add_argument(
+        "--steps", type=int, default=25, help="of L-BFGS, each of up to 20 evaluations"
+    )
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--width", type=int, default=24)
     args = parser.parse_args()
@@ -76,11 +85,12 @@ def main() -> int:
         loss = (residual(u, x, t) ** 2).mean()
         loss.backward()
         return loss
+
     print(f"start: error {error(u):.4f}")
     for step in range(1, args.steps + 1):
         loss = float(optimizer.step(evaluate).detach())
         if step % max(args.steps // 5, 1) == 0:
-            print(f"step {step}: residual {loss ** 0.5:.5f}, error {error(u):.5f}")
+            print(f"step {step}: residual {loss**0.5:.5f}, error {error(u):.5f}")
     return 0
 
 

@@ -1,4 +1,6 @@
-"""rushlight: PyTorch's API in pure Python on NumPy. Small, quick to import, and able to show every step it takes."""
+"""rushlight: PyTorch's API in pure Python on NumPy. Small, quick to import, and able to show every
+step it takes."""
+
 from __future__ import annotations
 
 import gc
@@ -8,8 +10,8 @@ import sys
 import warnings
 from typing import Any
 
-# NumPy warns of overflow and division by zero; torch gives inf and nan silently. Only what our own modules cause is
-# silenced, so that the user's own NumPy code still warns.
+# NumPy warns of overflow and division by zero; torch gives inf and nan silently. Only what our own
+# modules cause is silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # Nothing made here is garbage; to look for some takes a fifth of the time.
@@ -17,23 +19,18 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from rushlight import autograd, ops
+    from rushlight.base import dtypes
     from rushlight.core import tensor_copy_pickle
     from rushlight.creation import factories
-    from rushlight.base import dtypes
-    if not gc.get_freeze_count():                 # together: all objects to the oldest generation, without a look at each
+
+    if (
+        not gc.get_freeze_count()
+    ):  # together: all objects to the oldest generation, without a look at each
         gc.freeze()
         gc.unfreeze()
 finally:
     if _collects:
         gc.enable()
-from rushlight.core.mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
 from rushlight.base.device import Layout as layout  # noqa: E402
 from rushlight.base.device import (
     device,
@@ -55,13 +52,22 @@ from rushlight.base.dtypes import (
     set_default_dtype,
 )
 from rushlight.base.memory_format import FORMATS, memory_format  # noqa: E402
+from rushlight.base.size import Size  # noqa: E402
 from rushlight.core import lazy  # noqa: E402
 from rushlight.core.build import offered as _offered  # noqa: E402
+from rushlight.core.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from rushlight.core.table import in_namespace as _in_namespace  # noqa: E402
-from rushlight.base.size import Size  # noqa: E402
 from rushlight.core.tensor import Tensor  # noqa: E402
 
-# Names that exist only because programs written for torch import them: rushlight._dynamo, rushlight.cuda.
+# Names that exist only because programs written for torch import them: rushlight._dynamo,
+# rushlight.cuda.
 __path__.append(os.path.join(__path__[0], "compat", "names"))
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
@@ -72,68 +78,279 @@ globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 def _offer() -> None:
     """Let the ops that are loaded be the package's; what is there stays."""
-    globals().update((name, f) for name, f in _offered().items() if name not in globals() and not _in_namespace(name))
+    globals().update(
+        (name, f)
+        for name, f in _offered().items()
+        if name not in globals() and not _in_namespace(name)
+    )
 
 
 lazy.left.insert(0, "rushlight.ops.frequent")
-lazy.left += ["rushlight.nn.functional", "rushlight.sparse"]      # attach methods too: x.hardshrink(), x.to_sparse()
+lazy.left += [
+    "rushlight.nn.functional",
+    "rushlight.sparse",
+]  # attach methods too: x.hardshrink(), x.to_sparse()
 
-_LAZY = ("nn", "optim", "utils", "amp", "vision", "viz", "docs", "profiler", "compiler", "cpu", "cuda", "mps", "xpu",
-         "accelerator", "backends", "distributions", "random", "serialization", "linalg", "fft", "special", "masked",
-         "signal", "sparse", "jit", "hub", "onnx", "multiprocessing", "distributed", "testing", "func", "futures", "fx",
-         "library", "overrides", "return_types", "storage", "types", "torch_version", "functional", "version", "_C",
-         "__config__", "_tensor_str", "classes", "_dynamo", "_subclasses", "_inductor", "_utils", "ao",
-         "quasirandom")
+_LAZY = (
+    "nn",
+    "optim",
+    "utils",
+    "amp",
+    "vision",
+    "viz",
+    "docs",
+    "profiler",
+    "compiler",
+    "cpu",
+    "cuda",
+    "mps",
+    "xpu",
+    "accelerator",
+    "backends",
+    "distributions",
+    "random",
+    "serialization",
+    "linalg",
+    "fft",
+    "special",
+    "masked",
+    "signal",
+    "sparse",
+    "jit",
+    "hub",
+    "onnx",
+    "multiprocessing",
+    "distributed",
+    "testing",
+    "func",
+    "futures",
+    "fx",
+    "library",
+    "overrides",
+    "return_types",
+    "storage",
+    "types",
+    "torch_version",
+    "functional",
+    "version",
+    "_C",
+    "__config__",
+    "_tensor_str",
+    "classes",
+    "_dynamo",
+    "_subclasses",
+    "_inductor",
+    "_utils",
+    "ao",
+    "quasirandom",
+)
 
 # Functions whose modules are loaded when they are first called for.
-_HOME = {"__version__": "version", "set_printoptions": "core.printing",
-         "set_float32_matmul_precision": "backends", "get_float32_matmul_precision": "backends",
-         "explain": "viz.chain_rule", "contributions": "viz.contribution_shares",
-         **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor", "spmm",
-                          "dsmm"), "sparse"),
-         "to_dlpack": "utils.dlpack",
-         **dict.fromkeys(("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"),
-                         "backends"),
-         "save": "serialization", "load": "serialization", "compile": "compiler", "vmap": "func",
-         "export": "compile.export.model_folder", "ScriptModule": "jit", "ScriptFunction": "jit",
-         "PyTorchFileReader": "_C", "_assert": "_C", "_assert_async": "_C", "Future": "futures", "OutOfMemoryError": "cuda",
-         "Event": "cuda", "Stream": "cuda", "Tag": "library", "SymInt": "types", "SymFloat": "types", "SymBool": "types",
-         "DeviceObjType": "types",
-         **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
-                          "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled",
-                          "is_warn_always_enabled", "set_default_device", "set_deterministic_debug_mode",
-                          "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"), "creation.process_settings"),
-         "Generator": "random", "default_generator": "random", "manual_seed": "random", "seed": "random",
-         "initial_seed": "random", "get_num_threads": "base.threads", "set_num_threads": "base.threads",
-         "get_num_interop_threads": "base.threads", "set_num_interop_threads": "base.threads",
-         **dict.fromkeys(("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
-                          "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.legacy_api"),
-         **dict.fromkeys(("GradScaler", "autocast", "get_autocast_dtype", "is_autocast_cache_enabled",
-                          "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled",
-                          "set_autocast_dtype", "set_autocast_enabled"), "amp"),
-         **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
-         **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
-                          "_check_type", "_check_value", "cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
-                          "sym_not", "sym_sqrt", "sym_sum", "while_loop"), "ops.tensor.control_flow"),
-         **dict.fromkeys(("batch_norm", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "embedding",
-                          "hinge_embedding_loss", "instance_norm", "kl_div", "margin_ranking_loss", "poisson_nll_loss",
-                          "triplet_margin_loss"), "nn.functional.aten_positional"),
-         **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"),
-         **dict.fromkeys(("alpha_dropout_", "dropout_", "embedding_bag", "embedding_renorm_", "feature_alpha_dropout_",
-                          "feature_dropout", "feature_dropout_", "frobenius_norm", "max_pool1d_with_indices",
-                          "native_dropout", "norm_except_dim", "nuclear_norm", "affine_grid_generator", "convolution",
-                          "lstm", "gru", "rnn_tanh", "rnn_relu"), "nn.functional.aten_functions"),
-         **dict.fromkeys((
-             "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "celu", "celu_",
-             "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-             "cosine_similarity", "dropout", "feature_alpha_dropout", "group_norm", "hardshrink", "layer_norm",
-             "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
-             "prelu", "relu_", "rms_norm", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
-             "nn.functional")}
+_HOME = {
+    "__version__": "version",
+    "set_printoptions": "core.printing",
+    "set_float32_matmul_precision": "backends",
+    "get_float32_matmul_precision": "backends",
+    "explain": "viz.chain_rule",
+    "contributions": "viz.contribution_shares",
+    **dict.fromkeys(
+        (
+            "sparse_coo_tensor",
+            "sparse_csr_tensor",
+            "sparse_csc_tensor",
+            "sparse_compressed_tensor",
+            "spmm",
+            "dsmm",
+        ),
+        "sparse",
+    ),
+    "to_dlpack": "utils.dlpack",
+    **dict.fromkeys(
+        ("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"),
+        "backends",
+    ),
+    "save": "serialization",
+    "load": "serialization",
+    "compile": "compiler",
+    "vmap": "func",
+    "export": "compile.export.model_folder",
+    "ScriptModule": "jit",
+    "ScriptFunction": "jit",
+    "PyTorchFileReader": "_C",
+    "_assert": "_C",
+    "_assert_async": "_C",
+    "Future": "futures",
+    "OutOfMemoryError": "cuda",
+    "Event": "cuda",
+    "Stream": "cuda",
+    "Tag": "library",
+    "SymInt": "types",
+    "SymFloat": "types",
+    "SymBool": "types",
+    "DeviceObjType": "types",
+    **dict.fromkeys(
+        (
+            "are_deterministic_algorithms_enabled",
+            "get_default_device",
+            "get_deterministic_debug_mode",
+            "is_anomaly_enabled",
+            "is_deterministic_algorithms_warn_only_enabled",
+            "is_warn_always_enabled",
+            "set_default_device",
+            "set_deterministic_debug_mode",
+            "set_flush_denormal",
+            "set_warn_always",
+            "use_deterministic_algorithms",
+        ),
+        "creation.process_settings",
+    ),
+    "Generator": "random",
+    "default_generator": "random",
+    "manual_seed": "random",
+    "seed": "random",
+    "initial_seed": "random",
+    "get_num_threads": "base.threads",
+    "set_num_threads": "base.threads",
+    "get_num_interop_threads": "base.threads",
+    "set_num_interop_threads": "base.threads",
+    **dict.fromkeys(
+        (
+            "clear_autocast_cache",
+            "get_autocast_cpu_dtype",
+            "get_autocast_gpu_dtype",
+            "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled",
+            "set_autocast_gpu_dtype",
+        ),
+        "amp.legacy_api",
+    ),
+    **dict.fromkeys(
+        (
+            "GradScaler",
+            "autocast",
+            "get_autocast_dtype",
+            "is_autocast_cache_enabled",
+            "is_autocast_cpu_enabled",
+            "is_autocast_enabled",
+            "set_autocast_cache_enabled",
+            "set_autocast_dtype",
+            "set_autocast_enabled",
+        ),
+        "amp",
+    ),
+    **dict.fromkeys(
+        ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"
+    ),
+    **dict.fromkeys(
+        (
+            "_check",
+            "_check_index",
+            "_check_is_size",
+            "_check_not_implemented",
+            "_check_tensor_all",
+            "_check_type",
+            "_check_value",
+            "cond",
+            "sym_float",
+            "sym_int",
+            "sym_ite",
+            "sym_max",
+            "sym_min",
+            "sym_not",
+            "sym_sqrt",
+            "sym_sum",
+            "while_loop",
+        ),
+        "ops.tensor.control_flow",
+    ),
+    **dict.fromkeys(
+        (
+            "batch_norm",
+            "binary_cross_entropy_with_logits",
+            "cosine_embedding_loss",
+            "ctc_loss",
+            "embedding",
+            "hinge_embedding_loss",
+            "instance_norm",
+            "kl_div",
+            "margin_ranking_loss",
+            "poisson_nll_loss",
+            "triplet_margin_loss",
+        ),
+        "nn.functional.aten_positional",
+    ),
+    **dict.fromkeys(
+        ("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"
+    ),
+    **dict.fromkeys(
+        (
+            "alpha_dropout_",
+            "dropout_",
+            "embedding_bag",
+            "embedding_renorm_",
+            "feature_alpha_dropout_",
+            "feature_dropout",
+            "feature_dropout_",
+            "frobenius_norm",
+            "max_pool1d_with_indices",
+            "native_dropout",
+            "norm_except_dim",
+            "nuclear_norm",
+            "affine_grid_generator",
+            "convolution",
+            "lstm",
+            "gru",
+            "rnn_tanh",
+            "rnn_relu",
+        ),
+        "nn.functional.aten_functions",
+    ),
+    **dict.fromkeys(
+        (
+            "adaptive_avg_pool1d",
+            "adaptive_max_pool1d",
+            "alpha_dropout",
+            "avg_pool1d",
+            "bilinear",
+            "celu",
+            "celu_",
+            "channel_shuffle",
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+            "cosine_similarity",
+            "dropout",
+            "feature_alpha_dropout",
+            "group_norm",
+            "hardshrink",
+            "layer_norm",
+            "max_pool1d",
+            "max_pool2d",
+            "max_pool3d",
+            "pairwise_distance",
+            "pdist",
+            "pixel_shuffle",
+            "pixel_unshuffle",
+            "prelu",
+            "relu_",
+            "rms_norm",
+            "rrelu",
+            "rrelu_",
+            "selu",
+            "selu_",
+            "threshold",
+            "threshold_",
+        ),
+        "nn.functional",
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "torch":                           # torch.torch is torch
+    if name == "torch":  # torch.torch is torch
         return sys.modules[__name__]
     if name in _LAZY:
         return importlib.import_module(f"rushlight.{name}")
@@ -141,12 +358,13 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
     if not name.startswith("__"):
-        _offer()                                  # what is loaded is offered with the first name that is asked for
+        _offer()  # what is loaded is offered with the first name that is asked for
         while name not in globals() and lazy.next_part():
             _offer()
         if name in globals():
             return globals()[name]
     from rushlight.base.missing_names import missing
+
     raise missing(__name__, name)
 
 

@@ -56,7 +56,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad input."""
+    """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad
+    input."""
     arguments, unknown = parser().parse_known_args(argv)
     command = f"rushlight {arguments.command}".rstrip()
     if unknown:
@@ -86,7 +87,9 @@ def say(message: str, status: int) -> int:
 
 
 def parser() -> Parser:
-    top = Parser(prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False)
+    top = Parser(
+        prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False
+    )
     top.add_argument("--version", action="version", version=VERSION, help="print the version")
     top.set_defaults(run=lambda arguments: show(top.format_help()), command="")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
@@ -95,22 +98,33 @@ def parser() -> Parser:
     add_run(commands)
     add_check(commands)
     add_warmup(commands)
-    version = commands.add_parser("version", help="print the version", description="Print the version.")
+    version = commands.add_parser(
+        "version", help="print the version", description="Print the version."
+    )
     version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top
 
 
 def add_demo(commands: argparse._SubParsersAction) -> None:
     demo = commands.add_parser(
-        "demo", help="learn real handwritten digits and show the results", description=DEMO,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+        "demo",
+        help="learn real handwritten digits and show the results",
+        description=DEMO,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     settings = (
         ("--out", "DIR", Path, Path("rushlight-demo"), "folder of the results (%(default)s)"),
         ("--epochs", "N", whole(1), 15, "times over the training digits (%(default)s)"),
         ("--lr", "RATE", rate, 2e-3, "learning rate of Adam (%(default)s)"),
         ("--seed", "N", whole(0), 0, "of the first weights and the shuffling (%(default)s)"),
-        ("--data", "FILE", Path, SHIPPED, "other digits: CSV, rows of 64 pixels from 0 to 16 and a label"),
+        (
+            "--data",
+            "FILE",
+            Path,
+            SHIPPED,
+            "other digits: CSV, rows of 64 pixels from 0 to 16 and a label",
+        ),
     )
     for flag, metavar, kind, default, text in settings:
         demo.add_argument(flag, metavar=metavar, type=kind, default=default, help=text)
@@ -121,33 +135,62 @@ def add_demo(commands: argparse._SubParsersAction) -> None:
 
 def add_plot(commands: argparse._SubParsersAction) -> None:
     plot = commands.add_parser(
-        "plot", help="draw a function and its derivatives", description=PLOT, allow_abbrev=False,
+        "plot",
+        help="draw a function and its derivatives",
+        description=PLOT,
+        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     plot.add_argument("formula", metavar="FORMULA", help='such as "x**3 + x"')
-    plot.add_argument("--from", metavar="A", type=finite, default=-3.0, dest="start", help="left end (%(default)s)")
-    plot.add_argument("--to", metavar="B", type=finite, default=3.0, dest="stop", help="right end (%(default)s)")
-    plot.add_argument("--derivatives", metavar="N", type=whole(0), default=2, help="how many (%(default)s)")
-    plot.add_argument("--out", metavar="FILE", type=Path, default=Path("plot.png"), help="the picture (%(default)s)")
+    plot.add_argument(
+        "--from",
+        metavar="A",
+        type=finite,
+        default=-3.0,
+        dest="start",
+        help="left end (%(default)s)",
+    )
+    plot.add_argument(
+        "--to", metavar="B", type=finite, default=3.0, dest="stop", help="right end (%(default)s)"
+    )
+    plot.add_argument(
+        "--derivatives", metavar="N", type=whole(0), default=2, help="how many (%(default)s)"
+    )
+    plot.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        default=Path("plot.png"),
+        help="the picture (%(default)s)",
+    )
     plot.set_defaults(run=run_plot, command="plot")
 
 
 def add_warmup(commands: argparse._SubParsersAction) -> None:
-    warmup = commands.add_parser("warmup", help="compile now what is compiled at its first use", description=WARMUP,
-                                 formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    warmup = commands.add_parser(
+        "warmup",
+        help="compile now what is compiled at its first use",
+        description=WARMUP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     warmup.add_argument("--quiet", action="store_true", help="no list of what was compiled")
     warmup.set_defaults(run=run_warmup, command="warmup")
 
 
 def run_warmup(arguments: argparse.Namespace) -> int:
-    from rushlight.loops.cache import folder
     from rushlight.compile.warmup import warmup
+    from rushlight.loops.cache import folder
 
     place = folder()
     if place is None:
         raise BadInput("the cache folder cannot be written; set RUSHLIGHT_CACHE to one that can")
     try:
-        count = warmup(None if arguments.quiet else lambda name, seconds: print(f"{seconds:6.2f} s  {name}", flush=True))
+        count = warmup(
+            None
+            if arguments.quiet
+            else lambda name, seconds: print(f"{seconds:6.2f} s  {name}", flush=True)
+        )
     except ImportError as error:
         raise BadInput(str(error)) from None
     print(f"{count} loops are in {place}")
@@ -159,7 +202,9 @@ def whole(least: int):
 
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) < 2**63:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
+            raise argparse.ArgumentTypeError(
+                f"a whole number from {least} on is needed, not {text!r}"
+            )
         return int(text)
 
     return parse

@@ -1,4 +1,5 @@
 """torch.compiler: compile, look at programs, exclude functions, reset."""
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.compile.api import (
     CannotCompile,

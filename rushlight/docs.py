@@ -1,8 +1,10 @@
-"""What the library knows of a function, to read: `rushlight.docs.mul` shows its formula and the rule of each gradient.
+"""What the library knows of a function, to read: `rushlight.docs.mul` shows its formula and the
+rule of each gradient.
 
 >>> rushlight.docs.tanh.formula, rushlight.docs.tanh.rules
 ('tanh(input)', {'input': 'g * (1 - out * out)'})
 """
+
 from rushlight.introspect.op_docs import Doc, __dir__, __getattr__
 
 __all__ = ["Doc"]

@@ -1,9 +1,11 @@
-"""Discrete Fourier transforms, as in torch.fft: `rushlight.fft.fft(x)` and its like, with derivatives of any order."""
+"""Discrete Fourier transforms, as in torch.fft: `rushlight.fft.fft(x)` and its like, with
+derivatives of any order."""
+
 from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
-from rushlight.ops.signal import fft as transforms
 from rushlight.core.build import members
+from rushlight.ops.signal import fft as transforms
 
 __all__ = sorted(members("fft"))
 globals().update(members("fft"))

@@ -1,15 +1,41 @@
-"""torch.functional: the functions of torch that are written in Python there, by the name of their file."""
+"""torch.functional: the functions of torch that are written in Python there, by the name of their
+file."""
+
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-NAMES = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-         "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split",
-         "stft", "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index"}
+NAMES = {
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cdist",
+    "chain_matmul",
+    "einsum",
+    "istft",
+    "lu",
+    "meshgrid",
+    "norm",
+    "pca_lowrank",
+    "split",
+    "stft",
+    "svd_lowrank",
+    "tensordot",
+    "unique",
+    "unique_consecutive",
+    "unravel_index",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in NAMES:
-        raise AttributeError(f"module 'torch.functional' has no attribute '{name}'; cure: torch.nn.functional.{name}?")
+        raise AttributeError(
+            f"module 'torch.functional' has no attribute '{name}'; cure: "
+            f"torch.nn.functional.{name}?"
+        )
     return getattr(sys.modules["rushlight"], name)

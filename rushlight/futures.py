@@ -6,6 +6,7 @@
 >>> twice.wait()
 42
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,8 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """result = future.wait(): what somebody sets, once, and others wait for. `devices` means nothing here.
+    """result = future.wait(): what somebody sets, once, and others wait for. `devices` means
+    nothing here.
 
     >>> future = rushlight.futures.Future()
     >>> twice = future.then(lambda f: 2 * f.value())
@@ -45,7 +47,9 @@ class Future(Generic[T]):
     def set_result(self, result: T) -> None:
         """Give the result. RuntimeError if there is one already."""
         if self.inner.done():
-            raise RuntimeError("Future can only be marked completed once, but this one is completed already")
+            raise RuntimeError(
+                "Future can only be marked completed once, but this one is completed already"
+            )
         self.inner.set_result(result)
 
     def set_exception(self, result: Exception) -> None:
@@ -67,6 +71,7 @@ class Future(Generic[T]):
                 after.set_result(callback(self))
             except Exception as error:
                 after.set_exception(error)
+
         self.inner.add_done_callback(run)
         return after
 
@@ -91,13 +96,15 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
         left -= 1
         if left == 0:
             together.set_result(list(futures))
+
     for future in futures:
         future.add_done_callback(one_more)
     return together
 
 
 def wait_all(futures: Sequence[Future]) -> list:
-    """[future.wait() for each]: their results, once all are done; the first that went wrong is raised.
+    """[future.wait() for each]: their results, once all are done; the first that went wrong is
+    raised.
 
     >>> future = rushlight.futures.Future()
     >>> future.set_result(1)

@@ -1,4 +1,6 @@
-"""torch.hub: the folder of downloaded models. Files in this folder are loaded; nothing is downloaded."""
+"""torch.hub: the folder of downloaded models. Files in this folder are loaded; nothing is
+downloaded."""
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.serialization.hub import (
     HASH_REGEX,

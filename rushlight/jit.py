@@ -1,14 +1,16 @@
-"""torch.jit: functions and modules run as the Python they are; `rushlight.compile` is what makes them faster."""
+"""torch.jit: functions and modules run as the Python they are; `rushlight.compile` is what makes
+them faster."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, Final, Optional
 
-from rushlight.base.missing_names import tell as _tell
 from rushlight.base.errors import explain
-from rushlight.futures import Future
+from rushlight.base.missing_names import tell as _tell
 from rushlight.base.submodules import importable
+from rushlight.futures import Future
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -47,8 +49,13 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     True
     """
     if getattr(mod, "training", False):
-        raise RuntimeError(explain("Freezing is currently only implemented for modules in eval mode. Please call .eval() on "
-                                   "your module before freezing."))
+        raise RuntimeError(
+            explain(
+                "Freezing is currently only implemented for modules in eval mode. Please call "
+                ".eval() on "
+                "your module before freezing."
+            )
+        )
     return mod
 
 
@@ -84,8 +91,10 @@ def wait(future: Future) -> Any:
 
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: there are no graphs of TorchScript."""
-    raise NotImplementedError("there are no graphs of TorchScript, from which fvcore and torchprofile count; cure: "
-                              "rushlight.utils.summary(model, input) tells multiplications and additions")
+    raise NotImplementedError(
+        "there are no graphs of TorchScript, from which fvcore and torchprofile count; cure: "
+        "rushlight.utils.summary(model, input) tells multiplications and additions"
+    )
 
 
 def is_scripting() -> bool:
@@ -153,7 +162,8 @@ class TracerWarning(Warning):
 
 
 class ScriptModule:
-    """torch's class of scripted modules: modules are run as the Python they are, so that none is one.
+    """torch's class of scripted modules: modules are run as the Python they are, so that none is
+    one.
 
     >>> isinstance(rushlight.jit.script(rushlight.nn.ReLU()), rushlight.jit.ScriptModule)
     False
@@ -177,7 +187,10 @@ def save(m: Any, f: Any, *args: Any) -> None:
     ...     print(error)
     TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)
     """
-    raise NotImplementedError("TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)")
+    raise NotImplementedError(
+        "TorchScript archives are not written; save the weights: torch.save(model.state_dict(), "
+        "file)"
+    )
 
 
 def load(f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -189,15 +202,40 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     ...     print("torch.load reads weights")
     torch.load reads weights
     """
-    raise NotImplementedError("TorchScript archives are not read; load the weights: model.load_state_dict(torch.load(file))")
+    raise NotImplementedError(
+        "TorchScript archives are not read; load the weights: "
+        "model.load_state_dict(torch.load(file))"
+    )
 
 
 annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module
 importable(__name__, "annotations")
 
-__all__ = ["Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
-           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
-           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
-           "unused", "wait"]
+__all__ = [
+    "Error",
+    "Final",
+    "Future",
+    "ScriptFunction",
+    "ScriptModule",
+    "TracerWarning",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "load",
+    "optimize_for_inference",
+    "save",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
 
 _tell(__name__)

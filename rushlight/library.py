@@ -1,5 +1,5 @@
 """torch.library: functions of users as ops, with gradients of their own."""
-from rushlight.base.missing_names import tell as _tell
+
 from rushlight.autograd.custom_ops import (
     Library,
     Tag,
@@ -12,6 +12,7 @@ from rushlight.autograd.custom_ops import (
     register_kernel,
     register_vmap,
 )
+from rushlight.base.missing_names import tell as _tell
 
 __all__ = [
     "Library",

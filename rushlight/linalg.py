@@ -1,10 +1,12 @@
-"""torch.linalg: linear algebra. The functions are those of the ops named linalg_..., in rushlight/ops."""
+"""torch.linalg: linear algebra. The functions are those of the ops named linalg_..., in
+rushlight/ops."""
+
 from __future__ import annotations
 
-from rushlight.base.missing_names import tell as _tell
 from rushlight.base.errors import LinAlgError as LinAlgError
-from rushlight.ops import rest as library
+from rushlight.base.missing_names import tell as _tell
 from rushlight.core.build import members
+from rushlight.ops import rest as library
 
 __all__ = ["LinAlgError", *sorted(members("linalg"))]
 globals().update(members("linalg"))

@@ -1,4 +1,5 @@
 """torch.masked: reductions and normalisations that leave masked elements out."""
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.ops.reduce.masked import (
     amax,

@@ -1,4 +1,5 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`."""
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.ops.tensor.torch_function import (
     DisableTorchFunction,

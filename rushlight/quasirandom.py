@@ -1,4 +1,5 @@
 """torch.quasirandom: Sobol points, which fill a cube more evenly than random points."""
+
 from rushlight.distributions.quasirandom import (
     SobolEngine,
 )

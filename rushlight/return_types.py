@@ -1,4 +1,6 @@
-"""torch.return_types: the tuples with names that ops return, `isinstance(x.max(0), torch.return_types.max)`."""
+"""torch.return_types: the tuples with names that ops return, `isinstance(x.max(0),
+torch.return_types.max)`."""
+
 from __future__ import annotations
 
 from rushlight.core import lazy
@@ -9,7 +11,7 @@ from rushlight.core.table import TABLE
 def __getattr__(name: str) -> type:
     if not name.startswith("__"):
         lazy.complete()
-        for op in [*TABLE.values()]:              # those that were called made theirs
+        for op in [*TABLE.values()]:  # those that were called made theirs
             result_type(op)
     if name not in RETURN_TYPES:
         raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")

@@ -1,9 +1,10 @@
 """Special functions, as in torch.special: `rushlight.special.erfcx(x)` and its like."""
+
 from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
-from rushlight.ops.math import special_functions as special_functions
 from rushlight.core.build import members
+from rushlight.ops.math import special_functions as special_functions
 
 __all__ = sorted(members("special"))
 globals().update(members("special"))

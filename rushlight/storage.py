@@ -1,4 +1,5 @@
 """torch.storage: the memory under tensors."""
+
 from __future__ import annotations
 
 import io

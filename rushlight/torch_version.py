@@ -1,4 +1,5 @@
 """torch.torch_version: versions that compare as numbers, "2.13" after "2.9"."""
+
 from __future__ import annotations
 
 import re
@@ -8,14 +9,16 @@ from typing import Any
 
 from rushlight.version import torch_version
 
-PARTS = re.compile(r"\s*v?(?P<release>\d+(\.\d+)*)([-_.]?(?P<pre>a|b|rc|c|alpha|beta|pre|preview)[-_.]?(?P<n>\d*))?"
-                   r"([-_.]?(?P<post>post)[-_.]?\d*)?([-_.]?(?P<dev>dev)[-_.]?\d*)?(\+(?P<local>[a-z0-9._-]+))?\s*")
-PHASES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, None: 3}           # others are candidates: 2
+PARTS = re.compile(
+    r"\s*v?(?P<release>\d+(\.\d+)*)([-_.]?(?P<pre>a|b|rc|c|alpha|beta|pre|preview)[-_.]?(?P<n>\d*))?"
+    r"([-_.]?(?P<post>post)[-_.]?\d*)?([-_.]?(?P<dev>dev)[-_.]?\d*)?(\+(?P<local>[a-z0-9._-]+))?\s*"
+)
+PHASES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, None: 3}  # others are candidates: 2
 
 
 def place(version: Any) -> tuple | None:
-    """Where a version stands among versions (PEP 440): text, numbers as (2, 1), or what `str` makes a text. None if it is
-    none."""
+    """Where a version stands among versions (PEP 440): text, numbers as (2, 1), or what `str` makes
+    a text. None if it is none."""
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
     found = PARTS.fullmatch(str(version).lower())
@@ -24,8 +27,19 @@ def place(version: Any) -> tuple | None:
     numbers = [int(n) for n in found["release"].split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
-    phase = -1 if found["dev"] and not found["pre"] and not found["post"] else PHASES.get(found["pre"], 2)
-    return numbers, phase, int(found["n"] or 0), bool(found["post"]), not found["dev"], found["local"] or ""
+    phase = (
+        -1
+        if found["dev"] and not found["pre"] and not found["post"]
+        else PHASES.get(found["pre"], 2)
+    )
+    return (
+        numbers,
+        phase,
+        int(found["n"] or 0),
+        bool(found["post"]),
+        not found["dev"],
+        found["local"] or "",
+    )
 
 
 def by_place(name: str) -> Callable:
@@ -38,11 +52,13 @@ def by_place(name: str) -> Callable:
         if own is None or others is None:
             return of_texts(self, other)
         return getattr(own, name)(others)
+
     return compare
 
 
 class TorchVersion(str):
-    """A version that is a text, and compares with texts, tuples and Versions as versions do; != compares texts, as torch's.
+    """A version that is a text, and compares with texts, tuples and Versions as versions do; !=
+    compares texts, as torch's.
 
     >>> from rushlight.torch_version import TorchVersion
     >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2, 13), TorchVersion("2.13.0a0") < "2.13"
@@ -51,7 +67,9 @@ class TorchVersion(str):
 
     __slots__ = ()
     __hash__ = str.__hash__
-    __eq__, __lt__, __le__, __gt__, __ge__ = map(by_place, ("__eq__", "__lt__", "__le__", "__gt__", "__ge__"))
+    __eq__, __lt__, __le__, __gt__, __ge__ = map(
+        by_place, ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
+    )
 
 
 __version__ = TorchVersion(torch_version)

@@ -1,4 +1,5 @@
 """torch.types: names for annotations."""
+
 from __future__ import annotations
 
 import os
@@ -15,8 +16,11 @@ _size = Size | list[int] | tuple[int, ...]
 _TensorOrTensors = Tensor | Sequence[Tensor]
 Number = int | float | bool
 Device = _device | str | int | None
+
+
 class SymInt:
-    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so that none is one.
+    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so
+    that none is one.
 
     >>> isinstance(rushlight.ones(3).shape[0], rushlight.SymInt)
     False

@@ -1,4 +1,5 @@
-"""Fixtures of all tests, above all `oracle`: what torch answers, from torch itself or from a golden file."""
+"""Fixtures of all tests, above all `oracle`: what torch answers, from torch itself or from a golden
+file."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import rushlight
-from rushlight.loops import tiering
 from rushlight.compile.run.compiled_function import Compiled
 from rushlight.fast import index, policy
 from rushlight.kernels import matmul
+from rushlight.loops import tiering
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 
-# The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
+# The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks
+# for new ones.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, database=None, **ANY_TIME)
 settings.register_profile("search", **ANY_TIME)
@@ -35,21 +37,27 @@ def pytest_addoption(parser):
         help="write: ask torch and write tests/golden anew (`make golden`)",
     )
 
-
-    parser.addoption("--quick", action="store_true", help="without what is marked exhaustive (`make test`)")
-    parser.addoption("--origin", help="only tests with this marker `origin`: who found what they show")
+    parser.addoption(
+        "--quick", action="store_true", help="without what is marked exhaustive (`make test`)"
+    )
+    parser.addoption(
+        "--origin", help="only tests with this marker `origin`: who found what they show"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what --quick and --origin leave out.
 
-    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its cases but each nth are."""
+    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its
+    cases but each nth are."""
     seen, kept, left = {}, [], []
     for item in items:
         test = item.nodeid.partition("[")[0]
         case = seen[test] = seen.get(test, -1) + 1
         origins = [mark.args[0] for mark in item.iter_markers("origin")]
-        unwanted = config.getoption("--quick") and is_exhaustive(item.get_closest_marker("exhaustive"), case)
+        unwanted = config.getoption("--quick") and is_exhaustive(
+            item.get_closest_marker("exhaustive"), case
+        )
         unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
         (left if unwanted else kept).append(item)
     items[:] = kept
@@ -78,13 +86,14 @@ def torch():
 
 @pytest.fixture(autouse=True)
 def as_if_alone(monkeypatch):
-    """Each test begins as the first of a process, whichever ran before it: the random numbers that a seed gives, and NumPy
-    until a test's own work has paid for loops (rushlight/fast/policy.py)."""
+    """Each test begins as the first of a process, whichever ran before it: the random numbers that
+    a seed gives, and NumPy until a test's own work has paid for loops
+    (rushlight/fast/policy.py)."""
     monkeypatch.setattr(policy.small_arrays, "left", index.LOADING_SECONDS)
-    monkeypatch.setattr(policy.small_arrays, "loading", 0)           # as if Numba were not there yet
+    monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
     monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
     monkeypatch.setattr(matmul.spent, "loading", 0)
-    monkeypatch.setattr(policy.large_arrays, "left", 0.0)             # large arrays go through loops
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0)  # large arrays go through loops
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
@@ -92,14 +101,16 @@ def as_if_alone(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def programs_like_eager(request, monkeypatch):
-    """Fail a test in which a program gave other numbers than eager, or the compiler met a limit, whatever becomes of
-    warnings: the function then runs as it is, gives right results, and nobody would notice. Tests about that are marked."""
+    """Fail a test in which a program gave other numbers than eager, or the compiler met a limit,
+    whatever becomes of warnings: the function then runs as it is, gives right results, and nobody
+    would notice. Tests about that are marked."""
     faults, stop = [], Compiled.stop
 
     def noted(self, why):
         if "please report this" in why or "a limit of the compiler" in why:
             faults.append(f"{self.name} {why}")
         return stop(self, why)
+
     monkeypatch.setattr(Compiled, "stop", noted)
     yield
     if faults and request._node.get_closest_marker("falls_back") is None:
@@ -108,14 +119,16 @@ def programs_like_eager(request, monkeypatch):
 
 @pytest.fixture
 def nothing_paid(monkeypatch):
-    """No loop is compiled because this test is the one with which it was paid for: Numba takes memory, and leaves cycles."""
+    """No loop is compiled because this test is the one with which it was paid for: Numba takes
+    memory, and leaves cycles."""
     monkeypatch.setattr(tiering.Loop, "pay", lambda self, elements: None)
 
 
 @pytest.fixture
 def uncollected(nothing_paid):
-    """No garbage collector while the test runs; what it leaves behind is counted by the test. `gc.freeze` sets the objects
-    of all tests before it aside: a collection in the test then walks through those of the test alone."""
+    """No garbage collector while the test runs; what it leaves behind is counted by the test.
+    `gc.freeze` sets the objects of all tests before it aside: a collection in the test then walks
+    through those of the test alone."""
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -1,8 +1,8 @@
-"""The house's rules: what stands in the package's root, what tests are called, how long files and functions are.
+"""The house's rules: what stands in the package's root, what tests are called, how long files and
+functions are.
 
-Not collected until the package has its new folders; this file then becomes test_house.py. `python tests/house.py` prints
-the functions over the limits, as house_exceptions.txt lists them.
-"""
+Not collected until the package has its new folders; this file then becomes test_house.py. `python
+tests/house.py` prints the functions over the limits, as house_exceptions.txt lists them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_the_root_holds_layers_and_public_namespaces():
 
 
 def misnamed(tests, package):
-    """The test files named after no file or folder of the package; test_conv_gradients.py is named after conv."""
+    """The test files named after no file or folder of the package; test_conv_gradients.py is named
+    after conv."""
     found = []
     for path in sorted(tests.rglob("test_*.py")):
         folder = path.parent.relative_to(tests)
@@ -92,7 +93,8 @@ BRANCHING = (
 
 @functools.cache
 def sizes(package):
-    """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring is one."""
+    """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring
+    is one."""
     files, functions = {}, {}
     for path in sorted(package.rglob("*.py")):
         name, text = str(path.relative_to(package)), path.read_text()
@@ -120,7 +122,8 @@ def named_functions(node, prefix=""):
 
 
 def branches(node):
-    """How many ways a node of the syntax tree adds: one for each `if`, loop, handler, `and`, `or`."""
+    """How many ways a node of the syntax tree adds: one for each `if`, loop, handler, `and`,
+    `or`."""
     return (
         len(node.values) - 1 if isinstance(node, ast.BoolOp) else int(isinstance(node, BRANCHING))
     )

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.paths import PACKAGE
 
-# Lowest first. A folder imports itself and the folders below it, at the top of a file and inside functions.
+# Lowest first. A folder imports itself and the folders below it, at the top of a file and inside
+# functions.
 ORDER = """
     base loops kernels core random creation ops sparse autograd func profiler serialization distributed
     nn optim amp utils fx vision compile introspect viz public compat distributions demo cli
@@ -25,7 +26,8 @@ ROOT_FILES = {
 
 
 def folder(parts):
-    """The folder of a module, given its path in the package: ("ops", "math", "activation") -> "ops"."""
+    """The folder of a module, given its path in the package: ("ops", "math", "activation") ->
+    "ops"."""
     return parts[0] if parts[0] in {*ORDER, "fast"} else ROOT_FILES.get(parts[0], "public")
 
 
@@ -103,7 +105,8 @@ def climbing(root):
 
 
 def cycles(root):
-    """The folders that are left when those that import none of the others are taken away, again and again."""
+    """The folders that are left when those that import none of the others are taken away, again and
+    again."""
     left = {}
     for here, there, _ in arrows(root):
         left.setdefault(here, set()).add(there)

@@ -38,7 +38,9 @@ def small(tmp_path_factory):
 def refused(capsys, tmp_path, monkeypatch):
     """refused(*args) -> the one line that the demo says; training must not have started."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("rushlight.demo.run.train", lambda *args: pytest.fail("training has started"))
+    monkeypatch.setattr(
+        "rushlight.demo.run.train", lambda *args: pytest.fail("training has started")
+    )
 
     def call(*args):
         try:
@@ -61,13 +63,22 @@ def refused(capsys, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, small):
     folder = tmp_path_factory.mktemp("run")
-    return folder, command("demo", "--data", str(small), "--epochs", "3", "--out", "here/results", cwd=folder)
+    return folder, command(
+        "demo", "--data", str(small), "--epochs", "3", "--out", "here/results", cwd=folder
+    )
 
 
 def test_a_run_succeeds_and_says_what_it_got(finished):
     folder, done = finished
     assert done.returncode == 0, done.stderr
-    for word in ("accuracy", "of 24 held-out digits", "time", "parameters", "38,282", "backward.html in a browser"):
+    for word in (
+        "accuracy",
+        "of 24 held-out digits",
+        "time",
+        "parameters",
+        "38,282",
+        "backward.html in a browser",
+    ):
         assert word in done.stdout
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
@@ -87,7 +98,9 @@ def test_the_pictures_are_pictures(finished):
     picture = (out / "graph.svg").read_text()
     assert picture.startswith("<svg")
     page = (out / "backward.html").read_text(encoding="utf-8")
-    assert "return nn.CrossEntropyLoss()(model(images), labels)" in page  # its own statements, as a user's
+    assert (
+        "return nn.CrossEntropyLoss()(model(images), labels)" in page
+    )  # its own statements, as a user's
     assert page.startswith("<!DOCTYPE html>")
     assert len(page) < 1_000_000
     for name in ("0.weight", "2.bias", "9.weight"):
@@ -112,7 +125,18 @@ def test_torch_reads_the_weights(finished, torch):
 def test_the_same_seed_learns_the_same(small, tmp_path, capsys):
     for out in ("a", "b"):
         assert (
-            main(["demo", "--data", str(small), "--epochs", "1", "--out", str(tmp_path / out), "--quiet"])
+            main(
+                [
+                    "demo",
+                    "--data",
+                    str(small),
+                    "--epochs",
+                    "1",
+                    "--out",
+                    str(tmp_path / out),
+                    "--quiet",
+                ]
+            )
             == 0
         )
     assert (tmp_path / "a/weights.pt").read_bytes() == (tmp_path / "b/weights.pt").read_bytes()
@@ -146,7 +170,14 @@ def test_an_empty_folder_may_be_filled(small, tmp_path, monkeypatch):
 def test_help_reads_well(capsys):
     for arguments, words in {
         ("--help",): ["demo", "version"],
-        ("demo", "--help"): ["--out DIR", "--overwrite", "--epochs N", "--data FILE", "(15)", "loss.png"],
+        ("demo", "--help"): [
+            "--out DIR",
+            "--overwrite",
+            "--epochs N",
+            "--data FILE",
+            "(15)",
+            "loss.png",
+        ],
         ("version", "--help"): ["version"],
     }.items():
         with pytest.raises(SystemExit) as leaving:
@@ -263,7 +294,9 @@ def test_a_folder_that_cannot_be_written(refused, tmp_path, monkeypatch):
     assert "Read-only file system" in refused("--out", tmp_path / "out")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
 def test_a_folder_without_permission(refused, tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     assert "Permission denied" in refused("--out", tmp_path / "locked" / "out")
@@ -271,7 +304,9 @@ def test_a_folder_without_permission(refused, tmp_path):
 
 
 def test_missing_extras_are_named(refused, monkeypatch):
-    monkeypatch.setattr("rushlight.demo.run.find_spec", lambda name: None if name == "rich" else name)
+    monkeypatch.setattr(
+        "rushlight.demo.run.find_spec", lambda name: None if name == "rich" else name
+    )
     assert "needs rich: pip install 'rushlight[demo]'" in refused()
 
 
@@ -290,7 +325,9 @@ def test_nothing_half_written(tmp_path):
         with pytest.raises(OSError, match="No space"):
             results.write(out, writers)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
-    assert [(path.name, path.read_text()) for path in (tmp_path / "old").iterdir()] == [("a", "old")]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "old").iterdir()] == [
+        ("a", "old")
+    ]
 
 
 def test_a_full_disk_is_one_line(small, tmp_path, capsys, monkeypatch):
@@ -307,19 +344,24 @@ def test_a_full_disk_is_one_line(small, tmp_path, capsys, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_interrupted(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    code = ("import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which shells' background jobs lack
-            "from rushlight.cli import main; from rushlight.demo import run\n"
-            "run.train = lambda *args, train=run.train: print('on', flush=True) or train(*args)\n"
-            "exit(main(['demo', '--epochs', '9999']))")
+    code = (
+        # which shells' background jobs lack
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from rushlight.cli import main; from rushlight.demo import run\n"
+        "run.train = lambda *args, train=run.train: print('on', flush=True) or train(*args)\n"
+        "exit(main(['demo', '--epochs', '9999']))"
+    )
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes
+    )
     try:
         process.stdout.readline()
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=600)
     finally:
-        process.kill()                            # or it would learn for hours where it failed
+        process.kill()  # or it would learn for hours where it failed
     assert process.returncode == 130
     assert errors.endswith("rushlight demo: interrupted; nothing was written\n")
     assert "Traceback" not in errors

@@ -1,4 +1,5 @@
-"""Imports point down (DESIGN section 2), at the top of a file and in its functions, and never in a circle."""
+"""Imports point down (DESIGN section 2), at the top of a file and in its functions, and never in a
+circle."""
 
 from __future__ import annotations
 
@@ -8,40 +9,156 @@ import pytest
 
 from tests.support.paths import PACKAGE
 
-# Lowest first. A module may import from its own layer and from those below. A name covers what is under it,
-# and the longest name wins; "" is the package's own __init__, torch's namespace.
+# Lowest first. A module may import from its own layer and from those below. A name covers what is
+# under it, and the longest name wins; "" is the package's own __init__, torch's namespace.
 LAYERS = [
-    ["base", "version", "torch_version", "torch_names", "absent", "errors", "dtypes", "device", "size", "threads",
-     "memory_format",
-     "adding", "optional", "interrupts", "memory", "parts", "ops.kernels", "utils.pytree", "compile.cache",
-     "compile.intrinsics", "compile.minimax", "compile.parallel", "compile.paying", "compile.scalars", "compile.tiles",
-     "compile.vectors", "core", "loops", "fast.index", "fast.policy"],
-    ["printing", "ops.table", "ops.names", "autograd._node", "autograd.clock", "autograd.grad_mode"],
+    [
+        "base",
+        "version",
+        "torch_version",
+        "torch_names",
+        "absent",
+        "errors",
+        "dtypes",
+        "device",
+        "size",
+        "threads",
+        "memory_format",
+        "adding",
+        "optional",
+        "interrupts",
+        "memory",
+        "parts",
+        "ops.kernels",
+        "utils.pytree",
+        "compile.cache",
+        "compile.intrinsics",
+        "compile.minimax",
+        "compile.parallel",
+        "compile.paying",
+        "compile.scalars",
+        "compile.tiles",
+        "compile.vectors",
+        "core",
+        "loops",
+        "fast.index",
+        "fast.policy",
+    ],
+    [
+        "printing",
+        "ops.table",
+        "ops.names",
+        "autograd._node",
+        "autograd.clock",
+        "autograd.grad_mode",
+    ],
     ["tensor"],
     # the engine hands out tensors
-    ["autograd", "ops.later", "ops.worlds", "ops.large", "ops.chains", "ops.rows", "fast", "copying", "compile.expressions"],
-    ["ops", "creation", "inspection", "lists", "ranges", "settings", "sparse", "random", "sampling", "serialization"],
-    ["autograd.forward_ad", "autograd.tangents", "autograd.gradcheck", "autograd.checking", "func.batching",
-     "func.boundary"],
-    ["futures", "library", "overrides", "return_types", "storage", "types", "common", "control", "functional", "_utils",
-     "linalg", "fft", "special", "masked", "signal", "backends", "accelerator", "jit", "hub", "onnx", "multiprocessing",
-     "distributed", "_subclasses", "_tensor", "_tensor_str", "classes", "__config__"],
-    ["nn", "optim", "ao", "cpu", "cuda", "mps", "xpu", "compile", "compiler", "utils", "amp", "vision", "viz", "docs",
-     "profiler", "func", "fx", "autograd.functional", "testing", "distributed.optim", "distributed.fsdp",
-     "distributed._composable", "functorch", "_vmap_internals", "_C", "_dynamo", "_inductor",
-     "autograd.profiler"],  # fmt: skip
+    [
+        "autograd",
+        "ops.later",
+        "ops.worlds",
+        "ops.large",
+        "ops.chains",
+        "ops.rows",
+        "fast",
+        "copying",
+        "compile.expressions",
+    ],
+    [
+        "ops",
+        "creation",
+        "inspection",
+        "lists",
+        "ranges",
+        "settings",
+        "sparse",
+        "random",
+        "sampling",
+        "serialization",
+    ],
+    [
+        "autograd.forward_ad",
+        "autograd.tangents",
+        "autograd.gradcheck",
+        "autograd.checking",
+        "func.batching",
+        "func.boundary",
+    ],
+    [
+        "futures",
+        "library",
+        "overrides",
+        "return_types",
+        "storage",
+        "types",
+        "common",
+        "control",
+        "functional",
+        "_utils",
+        "linalg",
+        "fft",
+        "special",
+        "masked",
+        "signal",
+        "backends",
+        "accelerator",
+        "jit",
+        "hub",
+        "onnx",
+        "multiprocessing",
+        "distributed",
+        "_subclasses",
+        "_tensor",
+        "_tensor_str",
+        "classes",
+        "__config__",
+    ],
+    [
+        "nn",
+        "optim",
+        "ao",
+        "cpu",
+        "cuda",
+        "mps",
+        "xpu",
+        "compile",
+        "compiler",
+        "utils",
+        "amp",
+        "vision",
+        "viz",
+        "docs",
+        "profiler",
+        "func",
+        "fx",
+        "autograd.functional",
+        "testing",
+        "distributed.optim",
+        "distributed.fsdp",
+        "distributed._composable",
+        "functorch",
+        "_vmap_internals",
+        "_C",
+        "_dynamo",
+        "_inductor",
+        "autograd.profiler",
+    ],
     [""],
     ["compat", "distributions", "quasirandom", "demo", "cli", "__main__"],
 ]
 
 
 def imports_of(root):
-    """{module: {(imported module, line)}} within the package `root`; a module is its dotted path in it."""
+    """{module: {(imported module, line)}} within the package `root`; a module is its dotted path in
+    it."""
     modules = {}
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return {name: set(find_imports(name, path, modules, root.name)) for name, path in modules.items()}
+    return {
+        name: set(find_imports(name, path, modules, root.name)) for name, path in modules.items()
+    }
 
 
 def find_imports(name, path, modules, package):
@@ -55,7 +172,8 @@ def find_imports(name, path, modules, package):
 
 
 def targets(node, home, package):
-    """The dotted paths, from the package on, that an import statement or import_module("text") names."""
+    """The dotted paths, from the package on, that an import statement or import_module("text")
+    names."""
     if isinstance(node, ast.ImportFrom):
         if node.level:
             base = home[: len(home) - node.level + 1] + (node.module or "").split(".")
@@ -64,7 +182,9 @@ def targets(node, home, package):
         if base is not None:
             yield from ([*filter(None, base), alias.name] for alias in node.names)
     elif isinstance(node, ast.Import):
-        yield from (path for alias in node.names if (path := strip(alias.name, package)) is not None)
+        yield from (
+            path for alias in node.names if (path := strip(alias.name, package)) is not None
+        )
     elif (
         isinstance(node, ast.Call)
         and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module"
@@ -80,7 +200,8 @@ def strip(dotted, package):
 
 
 def longest_module(target, modules):
-    """The module that a dotted path means: the path itself, or without its last name if that is no module."""
+    """The module that a dotted path means: the path itself, or without its last name if that is no
+    module."""
     for end in (len(target), len(target) - 1):
         if end >= 0 and ".".join(target[:end]) in modules:
             return ".".join(target[:end])
@@ -104,7 +225,8 @@ def undeclared(imports, layers):
 def upward(imports, layers):
     """Imports that climb. Parent packages are not counted: Python imports those by itself."""
     return [
-        f"{module or '__init__'}:{line} imports {found or '__init__'}, which stands in a layer above"
+        f"{module or '__init__'}:{line} imports {found or '__init__'}, which stands in a layer "
+        "above"
         for module, all_found in imports.items()
         for found, line in sorted(all_found)
         if layer_of(found, layers) is not None
@@ -139,7 +261,9 @@ def test_no_circles():
 # The test can fail: a small package with each fault.
 
 TREE = {
-    "pkg/__init__.py": "import importlib\ndef __getattr__(n): return importlib.import_module(f'pkg.{n}')\n",
+    "pkg/__init__.py": (
+        "import importlib\ndef __getattr__(n): return importlib.import_module(f'pkg.{n}')\n"
+    ),
     "pkg/low/__init__.py": "",
     "pkg/low/a.py": "def f():\n    from ..high import g\n",
     "pkg/low/b.py": "from . import c\n",
@@ -178,5 +302,8 @@ def test_faults_are_found(tree):
 def test_a_clean_tree_passes(tree):
     clean = {"low.b": {("low.c", 1)}, "low.c": set(), "high": {("low.b", 1)}}
     assert (
-        undeclared(clean, [["low"], ["high"]]) == upward(clean, [["low"], ["high"]]) == circles(clean) == []
+        undeclared(clean, [["low"], ["high"]])
+        == upward(clean, [["low"], ["high"]])
+        == circles(clean)
+        == []
     )

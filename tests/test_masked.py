@@ -12,15 +12,26 @@ from hypothesis import strategies as st
 import rushlight
 from rushlight.ops.reduce import masked
 
-ALONE = {                                         # the same function of the elements that are left
-    "sum": lambda x: x.sum(), "prod": lambda x: x.prod(), "mean": lambda x: x.mean(), "amax": lambda x: x.amax(),
-    "amin": lambda x: x.amin(), "norm": lambda x: rushlight.norm(x), "var": lambda x: rushlight.var(x, correction=0),
-    "std": lambda x: rushlight.std(x, correction=0), "logsumexp": lambda x: rushlight.logsumexp(x, 0),
+ALONE = {  # the same function of the elements that are left
+    "sum": lambda x: x.sum(),
+    "prod": lambda x: x.prod(),
+    "mean": lambda x: x.mean(),
+    "amax": lambda x: x.amax(),
+    "amin": lambda x: x.amin(),
+    "norm": lambda x: rushlight.norm(x),
+    "var": lambda x: rushlight.var(x, correction=0),
+    "std": lambda x: rushlight.std(x, correction=0),
+    "logsumexp": lambda x: rushlight.logsumexp(x, 0),
     "median": lambda x: rushlight.median(x),
 }
 SETTINGS = {"var": {"correction": 0}, "std": {"correction": 0}}
-SCANS = {"softmax": rushlight.softmax, "log_softmax": rushlight.log_softmax, "cumsum": rushlight.cumsum,
-         "cumprod": rushlight.cumprod, "softmin": lambda x, dim: rushlight.softmax(-x, dim)}
+SCANS = {
+    "softmax": rushlight.softmax,
+    "log_softmax": rushlight.log_softmax,
+    "cumsum": rushlight.cumsum,
+    "cumprod": rushlight.cumprod,
+    "softmin": lambda x, dim: rushlight.softmax(-x, dim),
+}
 
 
 def rows(seed):
@@ -53,12 +64,19 @@ def test_a_scan_is_that_of_what_is_left(name, seed):
 
 def test_nothing_left_gives_the_identity():
     x, none = rushlight.ones(2), rushlight.tensor([False, False])
-    expected = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf, "norm": 0, "logsumexp": -math.inf}
+    expected = {
+        "sum": 0,
+        "prod": 1,
+        "amax": -math.inf,
+        "amin": math.inf,
+        "norm": 0,
+        "logsumexp": -math.inf,
+    }
     for name, value in expected.items():
         assert getattr(masked, name)(x, mask=none) == value, name
     for name in ("mean", "var", "std"):
         assert getattr(masked, name)(x, mask=none).isnan(), name
-    assert masked.amax(rushlight.tensor([3, 4]), mask=none) == -2**63
+    assert masked.amax(rushlight.tensor([3, 4]), mask=none) == -(2**63)
     assert masked.sum(rushlight.tensor([True, True]), mask=none).dtype is rushlight.int64
 
 

@@ -1,5 +1,7 @@
-"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first class changes functions for
-good, so the programs run in processes of their own; what they print is compared with what torch prints."""
+"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first
+class changes functions for good, so the programs run in processes of their own; what they print is
+compared with what torch prints."""
+
 from __future__ import annotations
 
 import os
@@ -299,13 +301,20 @@ def printed(library, text):
     """What a program prints under torch or rushlight."""
     start = "" if library == "torch" else "import rushlight.compat\nrushlight.compat.install()\n"
     start += "import torch, torch.nn.functional as F, torch.overrides\n"
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", start + text], capture_output=True, text=True, check=False,
-                         env={**os.environ, "PYTHONPATH": str(ROOT)})
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", start + text],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert not run.returncode, run.stderr
     return run.stdout
 
 
-@pytest.mark.parametrize("program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND"])
+@pytest.mark.parametrize(
+    "program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND"]
+)
 def test_classes_of_users(oracle, program):
     text = globals()[program]
     expected = oracle(lambda torch: printed("torch", text))
@@ -313,17 +322,26 @@ def test_classes_of_users(oracle, program):
 
 
 def test_without_such_classes_nothing_is_replaced():
-    assert printed("rushlight", """
+    assert (
+        printed(
+            "rushlight",
+            """
 class Plain(torch.nn.Parameter):
     pass
 class Other:
     pass
 print(hasattr(torch.add, "__wrapped__"), len(__import__("rushlight.ops.tensor.torch_function").ops.tensor.torch_function.made), torch.Tensor.__mro__[0].__name__)
-""") == "False 0 Tensor\n"
+""",
+        )
+        == "False 0 Tensor\n"
+    )
 
 
 def test_compiled_functions_leave_such_classes_alone():
-    assert printed("rushlight", """
+    assert (
+        printed(
+            "rushlight",
+            """
 class Mine(torch.Tensor):
     pass
 from rushlight.compile import compile, programs
@@ -331,4 +349,7 @@ f = compile(lambda x: (x * 2).sin() + 1, backend="numpy")
 for _ in range(4):
     print(type(f(torch.ones(3).as_subclass(Mine))).__name__, type(f(torch.ones(3))).__name__)
 print(len(programs(f)))
-""") == "Mine Tensor\n" * 4 + "1\n"
+""",
+        )
+        == "Mine Tensor\n" * 4 + "1\n"
+    )

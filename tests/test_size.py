@@ -11,7 +11,9 @@ FILE, FUNCTION, MEDIAN = 450, 60, 12  # lines
 
 
 def file_sizes(root):
-    return {str(path.relative_to(root)): path.read_text().count("\n") for path in root.rglob("*.py")}
+    return {
+        str(path.relative_to(root)): path.read_text().count("\n") for path in root.rglob("*.py")
+    }
 
 
 def function_sizes(root):
@@ -42,6 +44,8 @@ def test_the_median_function_is_shorter():
 
 def test_a_long_function_is_seen(tmp_path):
     body = "    pass\n" * FUNCTION
-    (tmp_path / "a.py").write_text(f"class A:\n  async def f():\n{body}\ndef g():\n    pass\n" + "\n" * FILE)
+    (tmp_path / "a.py").write_text(
+        f"class A:\n  async def f():\n{body}\ndef g():\n    pass\n" + "\n" * FILE
+    )
     assert over(function_sizes(tmp_path), FUNCTION) == {"a.py:2 f": FUNCTION + 1}
     assert list(over(file_sizes(tmp_path), FILE)) == ["a.py"]

@@ -43,8 +43,16 @@ def pairs(torch):
         (tensor([1.0, 2.0]), tensor([[1.0, 9.0], [2.0, 9.0]])[:, 0], {}),
         (torch.nn.Parameter(tensor([1.0])), tensor([1.0]), {}),
         (tensor([]), tensor([]), {}),
-        (1.0, 1.1, {}), (1.0, 1.0, {}), (1, 2, {}), (1, 1.0, {}), (1.0, NAN, {}), (3, 4, {"rtol": 0, "atol": 2}),
-        (True, False, {}), (None, None, {}), (None, 1, {}), ("a", "a", {}),
+        (1.0, 1.1, {}),
+        (1.0, 1.0, {}),
+        (1, 2, {}),
+        (1, 1.0, {}),
+        (1.0, NAN, {}),
+        (3, 4, {"rtol": 0, "atol": 2}),
+        (True, False, {}),
+        (None, None, {}),
+        (None, 1, {}),
+        ("a", "a", {}),
         ([1.0, tensor(2.0)], [1.0, tensor(3.0)], {}),
         ([tensor(1.0), 2], (tensor(1.0), 2), {}),
         ([1.0], [1.0, 2.0], {}),
@@ -64,7 +72,9 @@ def said(check, a, b, how):
 
 
 def test_answers_and_messages_are_torchs(oracle):
-    expected = oracle(lambda torch: [said(torch.testing.assert_close, *pair) for pair in pairs(torch)])
+    expected = oracle(
+        lambda torch: [said(torch.testing.assert_close, *pair) for pair in pairs(torch)]
+    )
     assert [said(assert_close, *pair) for pair in pairs(rushlight)] == expected
     assert expected.count("close") > 8
 
@@ -73,7 +83,9 @@ def test_a_tensor_is_not_a_number():
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type"):
         assert_close(rushlight.tensor(1.0), 1.0)
     with pytest.raises(TypeError, match="No comparison pair"):
-        assert_close(rushlight.nn.Parameter(rushlight.ones(1)), rushlight.ones(1), allow_subclasses=False)
+        assert_close(
+            rushlight.nn.Parameter(rushlight.ones(1)), rushlight.ones(1), allow_subclasses=False
+        )
 
 
 def test_deep_lists_need_no_recursion():
@@ -84,11 +96,20 @@ def test_deep_lists_need_no_recursion():
 
 
 REQUESTS = [
-    {"dtype": "float32"}, {"dtype": "float64", "noncontiguous": True}, {"dtype": "complex64", "low": 0, "high": 1},
-    {"dtype": "int64"}, {"dtype": "uint8"}, {"dtype": "bool"}, {"dtype": "int8", "low": -1000, "high": 1000},
-    {"dtype": "bfloat16"}, {"dtype": "int64", "low": 0, "high": 2, "exclude_zero": True},
-    {"dtype": "float32", "low": 3, "high": 1}, {"dtype": "float32", "low": NAN}, {"dtype": "int64", "requires_grad": True},
-    {"dtype": "uint8", "low": -3, "high": -1}, {"dtype": "float32", "requires_grad": True},
+    {"dtype": "float32"},
+    {"dtype": "float64", "noncontiguous": True},
+    {"dtype": "complex64", "low": 0, "high": 1},
+    {"dtype": "int64"},
+    {"dtype": "uint8"},
+    {"dtype": "bool"},
+    {"dtype": "int8", "low": -1000, "high": 1000},
+    {"dtype": "bfloat16"},
+    {"dtype": "int64", "low": 0, "high": 2, "exclude_zero": True},
+    {"dtype": "float32", "low": 3, "high": 1},
+    {"dtype": "float32", "low": NAN},
+    {"dtype": "int64", "requires_grad": True},
+    {"dtype": "uint8", "low": -3, "high": -1},
+    {"dtype": "float32", "requires_grad": True},
 ]
 
 
@@ -98,11 +119,17 @@ def tensors(make, torch, request):
         t = make((2, 3), device="cpu", **{**request, "dtype": getattr(torch, request["dtype"])})
     except ValueError as error:
         return str(error)
-    return [t.detach().to(torch.float64) if t.dtype == torch.bfloat16 else t.detach(), t.requires_grad, t.is_contiguous()]
+    return [
+        t.detach().to(torch.float64) if t.dtype == torch.bfloat16 else t.detach(),
+        t.requires_grad,
+        t.is_contiguous(),
+    ]
 
 
 def test_made_tensors_are_torchs(oracle):
-    expected = oracle(lambda torch: [tensors(torch.testing.make_tensor, torch, request) for request in REQUESTS])
+    expected = oracle(
+        lambda torch: [tensors(torch.testing.make_tensor, torch, request) for request in REQUESTS]
+    )
     for request, answer in zip(REQUESTS, expected):
         made = tensors(make_tensor, rushlight, request)
         if isinstance(answer, str):
@@ -113,10 +140,19 @@ def test_made_tensors_are_torchs(oracle):
 
 
 def test_shapes_are_given_as_numbers_or_as_one_tuple():
-    assert make_tensor(2, 3, dtype=rushlight.float32).shape == make_tensor((2, 3), dtype=rushlight.float32).shape == (2, 3)
+    assert (
+        make_tensor(2, 3, dtype=rushlight.float32).shape
+        == make_tensor((2, 3), dtype=rushlight.float32).shape
+        == (2, 3)
+    )
     assert make_tensor((), dtype=rushlight.int64).shape == ()
     with pytest.raises(ValueError, match="mutually exclusive"):
-        make_tensor(2, dtype=rushlight.float32, noncontiguous=True, memory_format=rushlight.contiguous_format)
+        make_tensor(
+            2,
+            dtype=rushlight.float32,
+            noncontiguous=True,
+            memory_format=rushlight.contiguous_format,
+        )
 
 
 program = Programs()
@@ -127,10 +163,17 @@ def older_comparisons(torch):
     close = torch.testing.assert_allclose
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [outcome(close, *args) for args in (
-            (torch.tensor([1.0]), torch.tensor([1.00005])), (torch.tensor([1.0]), torch.tensor([1.001])),
-            (torch.tensor([1.0]), [1.0]), (torch.tensor([float("nan")]), torch.tensor([float("nan")])),
-            (torch.ones(1), torch.ones(1, dtype=torch.float64)), (torch.ones(1), torch.ones(1) + 1, 1.0, 1.0))]
+        return [
+            outcome(close, *args)
+            for args in (
+                (torch.tensor([1.0]), torch.tensor([1.00005])),
+                (torch.tensor([1.0]), torch.tensor([1.001])),
+                (torch.tensor([1.0]), [1.0]),
+                (torch.tensor([float("nan")]), torch.tensor([float("nan")])),
+                (torch.ones(1), torch.ones(1, dtype=torch.float64)),
+                (torch.ones(1), torch.ones(1) + 1, 1.0, 1.0),
+            )
+        ]
 
 
 test_program = program.test()

@@ -1,4 +1,5 @@
 """tools/words.py and tools/comment_width.py: what they find, and what they leave alone."""
+
 import importlib.util
 from pathlib import Path
 
@@ -17,20 +18,35 @@ def tool(name):
 words, width = tool("words"), tool("comment_width")
 
 
-@pytest.mark.parametrize(("text", "hard"), [
-    ("One run of backward: its nodes in order, and those of them that it goes to if it has targets.", True),
-    ("The nodes of one backward, newest first; `wanted`: those that lead to a target, None for all.", False),
-    ("`it`, `its`, `them` and `those` are names here.", False),
-    ("it " * 3 + "word " * 27, False),
-    ("it " * 3 + "word " * 26, True)])
+@pytest.mark.parametrize(
+    ("text", "hard"),
+    [
+        (
+            "One run of backward: its nodes in order, and those of them that it goes to if it has "
+            "targets.",
+            True,
+        ),
+        (
+            "The nodes of one backward, newest first; `wanted`: those that lead to a target, None "
+            "for all.",
+            False,
+        ),
+        ("`it`, `its`, `them` and `those` are names here.", False),
+        ("it " * 3 + "word " * 27, False),
+        ("it " * 3 + "word " * 26, True),
+    ],
+)
 def test_short_texts_of_many_pronouns_are_hard(text, hard):
     assert words.is_hard(text) is hard
 
 
 def test_each_hard_text_is_found_once_with_its_line(tmp_path):
     path = tmp_path / "a.py"
-    path.write_text('"""A page."""\nx = 1  # it, its and them\n\n\n# it and its\n# and those\ndef f():\n'
-                    '    """It is.\n\n    What it says of them and those.\n    """\n    return "# it its them"\n')
+    path.write_text(
+        '"""A page."""\nx = 1  # it, its and them\n\n\n# it and its\n# and those\ndef f():\n'
+        '    """It is.\n\n    What it says of them and those.\n    """\n    return "# it its '
+        'them"\n'
+    )
     assert [line for line, _ in words.found(path)] == [2, 5, 10]
 
 
@@ -45,7 +61,9 @@ LONG = "a word " * 13
 
 
 def fitted(source):
-    made = width.with_docstrings_wrapped(width.with_blocks_wrapped(width.with_comments_moved(source)))
+    made = width.with_docstrings_wrapped(
+        width.with_blocks_wrapped(width.with_comments_moved(source))
+    )
     assert width.same_code(source, made)
     return made
 
@@ -56,12 +74,18 @@ def test_long_trailing_comments_move_above_their_line():
 
 
 def test_pragmas_and_strings_stay():
-    for source in (f"import a  # noqa: F401  {LONG}\n", f'x = """{LONG}\n# {LONG}\n"""\n', f'f(1, "# {LONG}")\n'):
+    for source in (
+        f"import a  # noqa: F401  {LONG}\n",
+        f'x = """{LONG}\n# {LONG}\n"""\n',
+        f'f(1, "# {LONG}")\n',
+    ):
         assert fitted(source) == source
 
 
 def test_the_words_behind_a_pragma_move():
-    assert fitted(f"x = 1  # type: ignore  # {LONG}\n") == f"# {LONG.strip()}\nx = 1  # type: ignore\n"
+    assert (
+        fitted(f"x = 1  # type: ignore  # {LONG}\n") == f"# {LONG.strip()}\nx = 1  # type: ignore\n"
+    )
 
 
 def test_docstrings_are_wrapped_but_not_their_examples():

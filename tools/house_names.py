@@ -1,18 +1,21 @@
-"""Counts the places where the package recognises an op by its name as text: such a fact belongs to the op's entry.
+"""Counts the places where the package recognises an op by its name as text: such a fact belongs to
+the op's entry.
 
     python tools/house_names.py             the number of places in each file, and their sum
     python tools/house_names.py --list      file:line: name of each place
 
-A place is a text that equals a name of the table and
-- is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`,
-- or is a key of a table in which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`,
-- or is an argument of a decorator: `@rule("mul")`.
-The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op` or `name`.
+A place is a text that equals a name of the table and - is compared with the name of an op: `step.op
+== "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`, - or is a key of a table in
+which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`, - or is an
+argument of a decorator: `@rule("mul")`. The name of an op is what stands in `OP_NAMES`: `x.op`,
+`x.name`, `f.__name__`, or a variable `op` or `name`.
 
-What gives meaning to the names in rules is no fact of an op: the line above such a table begins with `WORLD`. A table of
-which not one text in `MOST_OTHERS` is the name of an op is about other things. Tables that are made of other tables are not
-followed: the docstrings in introspect/docstring_texts.py, and torch's lists of functions, most of which are no ops, in amp/autocast_policy.py.
-"""
+What gives meaning to the names in rules is no fact of an op: the line above such a table begins
+with `WORLD`. A table of which not one text in `MOST_OTHERS` is the name of an op is about other
+things. Tables that are made of other tables are not followed: the docstrings in
+introspect/docstring_texts.py, and torch's lists of functions, most of which are no ops, in
+amp/autocast_policy.py."""
+
 from __future__ import annotations
 
 import ast
@@ -42,34 +45,51 @@ def table_names() -> frozenset[str]:
     sys.path.insert(0, str(PACKAGE.parent))
     from rushlight.core.lazy import complete
     from rushlight.core.table import TABLE
+
     complete()
     return frozenset(TABLE)
 
 
 def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
     """All places below `root` where one of `names` is recognised, sorted by file and line."""
-    sources = {path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))}
+    sources = {
+        path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))
+    }
     trees = {file: ast.parse(source) for file, source in sources.items()}
-    tables = {(file, table): texts for file, tree in trees.items()
-              for table, texts in tables_in(tree, sources[file].splitlines()).items()
-              if MOST_OTHERS * sum(text.value in names for text in texts) >= len(texts)}
+    tables = {
+        (file, table): texts
+        for file, tree in trees.items()
+        for table, texts in tables_in(tree, sources[file].splitlines()).items()
+        if MOST_OTHERS * sum(text.value in names for text in texts) >= len(texts)
+    }
     found = set()
     for file, tree in trees.items():
         nodes = [node for node in ast.walk(tree) if isinstance(node, LOOKED_AT)]
-        imported = {alias.asname or alias.name: file_of(node.module or "", trees)
-                    for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+        imported = {
+            alias.asname or alias.name: file_of(node.module or "", trees)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
         for node in nodes:
             if isinstance(node, ast.FunctionDef):
-                found.update(Place(file, text.lineno, text.value) for decorator in node.decorator_list
-                             if isinstance(decorator, ast.Call) for argument in decorator.args
-                             for text in texts_in(argument) if text.value in names)
+                found.update(
+                    Place(file, text.lineno, text.value)
+                    for decorator in node.decorator_list
+                    if isinstance(decorator, ast.Call)
+                    for argument in decorator.args
+                    for text in texts_in(argument)
+                    if text.value in names
+                )
             for side in compared(node):
                 if isinstance(side, ast.Name):
                     home = imported.get(side.id, file)
                     texts = tables.get((home, side.id), [])
                 else:
                     home, texts = file, list(texts_in(side))
-                found.update(Place(home, text.lineno, text.value) for text in texts if text.value in names)
+                found.update(
+                    Place(home, text.lineno, text.value) for text in texts if text.value in names
+                )
     return sorted(found)
 
 
@@ -80,7 +100,8 @@ def file_of(module: str, files: Container[str]) -> str:
 
 
 def tables_in(tree: ast.Module, lines: list[str]) -> dict[str, list[ast.Constant]]:
-    """For each name that a module assigns, the texts that can be looked up in it; but for those of worlds."""
+    """For each name that a module assigns, the texts that can be looked up in it; but for those of
+    worlds."""
     found: dict[str, list[ast.Constant]] = {}
     for node in tree.body:
         world = lines[node.lineno - 2].startswith(WORLD)
@@ -100,7 +121,11 @@ def compared(node: ast.AST) -> Iterator[ast.expr]:
             yield from (side for side in sides if not is_op_name(side))
     elif isinstance(node, ast.Subscript) and is_op_name(node.slice):
         yield node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in METHODS
+    ):
         if is_op_name(node.func.value):
             yield from node.args
         elif node.args and is_op_name(node.args[0]):
@@ -108,7 +133,12 @@ def compared(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def is_op_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in OP_NAMES or isinstance(node, ast.Name) and node.id in OP_NAMES
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in OP_NAMES
+        or isinstance(node, ast.Name)
+        and node.id in OP_NAMES
+    )
 
 
 def texts_in(node: ast.expr) -> Iterator[ast.Constant]:
@@ -137,7 +167,10 @@ def main() -> None:
         return
     for file, number in sorted(Counter(p.file for p in found).items()):
         print(f"{number:5} {file}")
-    print(f"{len(found):5} in all, {sum(not p.file.startswith('ops/') for p in found)} of them outside ops/")
+    print(
+        f"{len(found):5} in all, {sum(not p.file.startswith('ops/') for p in found)} of them "
+        "outside ops/"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Derives the coefficients in rushlight/loops/minimax_polynomials.py: `python tools/minimax.py` prints them (needs
-mpmath).
+"""Derives the coefficients in rushlight/loops/minimax_polynomials.py: `python tools/minimax.py`
+prints them (needs mpmath).
 
-Method: Remez' exchange on p(x) = sum c_k x^k, minimising max |w(x) (p(x) - f(x))| in 40-digit arithmetic. The
-lowest coefficient is rounded to the target type first and the others are fitted again around it, so that they
-absorb its rounding.
-"""
+Method: Remez' exchange on p(x) = sum c_k x^k, minimising max |w(x) (p(x) - f(x))| in 40-digit
+arithmetic. The lowest coefficient is rounded to the target type first and the others are fitted
+again around it, so that they absorb its rounding."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -33,13 +33,16 @@ def extrema(error: np.ndarray, count: int) -> list[int]:
                 picks[-1] = i
         else:
             picks.append(i)
-    while len(picks) > count:                           # drop at the end where the error is smaller
+    while len(picks) > count:  # drop at the end where the error is smaller
         picks.pop(0 if abs(error[picks[0]]) < abs(error[picks[-1]]) else -1)
     return picks
 
 
-def remez(f: Callable, low: mpf, high: mpf, degree: int, weight: Callable, fixed: list, samples: int = 800):
-    """Best c_k for k = len(fixed)..degree, with the lower ones given; returned with `fixed` in front."""
+def remez(
+    f: Callable, low: mpf, high: mpf, degree: int, weight: Callable, fixed: list, samples: int = 800
+):
+    """Best c_k for k = len(fixed)..degree, with the lower ones given; returned with `fixed` in
+    front."""
     k0, n = len(fixed), degree + 1 - len(fixed)
     t = [mp.cos(pi * (2 * i + 1) / (2 * samples)) for i in range(samples)]
     grid = sorted((low + high) / 2 + (high - low) / 2 * s for s in t)
@@ -57,17 +60,23 @@ def remez(f: Callable, low: mpf, high: mpf, degree: int, weight: Callable, fixed
             right[r] = target[i]
         solution = lu_solve(rows, right)
         free = [solution[k] for k in range(n)]
-        error = np.array([w * (x ** k0 * evaluate(free, x) - y) for x, y, w in zip(grid, target, scale)])
+        error = np.array(
+            [w * (x**k0 * evaluate(free, x) - y) for x, y, w in zip(grid, target, scale)]
+        )
         known, at = at, extrema(error, n + 1)
         if len(at) < n + 1 or at == known:
             break
     return fixed + free
 
 
-def minimax(f: Callable, low, high, degree: int, weight: Callable, real: type) -> tuple[list, float]:
+def minimax(
+    f: Callable, low, high, degree: int, weight: Callable, real: type
+) -> tuple[list, float]:
     """Rounded coefficients and the largest weighted error that remains."""
+
     def rounded(c):
         return mpf(float(real(mp.nstr(c, 30))))
+
     low, high = mpf(low), mpf(high)
     first = rounded(remez(f, low, high, degree, weight, [])[0])
     done = [rounded(c) for c in remez(f, low, high, degree, weight, [first])]
@@ -78,7 +87,7 @@ def minimax(f: Callable, low, high, degree: int, weight: Callable, real: type) -
 
 TINY = mpf(10) ** -12
 half = ln(2) / 2
-near = (3 - 2 * sqrt(mpf(2))) ** 2 * mpf("1.001")                # s^2 for f = sqrt(2) - 1, s = f / (2 + f)
+near = (3 - 2 * sqrt(mpf(2))) ** 2 * mpf("1.001")  # s^2 for f = sqrt(2) - 1, s = f / (2 + f)
 quarter = (pi / 4) ** 2 * mpf("1.001")
 
 
@@ -89,7 +98,7 @@ def tail(t: mpf) -> mpf:
 
 
 def exp_tail(r: mpf) -> mpf:
-    return (expm1(r) - r) / r ** 2
+    return (expm1(r) - r) / r**2
 
 
 # name: f, low, high, weight, degree in float32, degree in float64 (0: not needed)
@@ -100,9 +109,17 @@ TABLE = {
     "LOG": (lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z, TINY, near, lambda z: z, 3, 6),
     # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
     "SIN": (lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, TINY, quarter, lambda z: z, 2, 5),
-    "COS": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, TINY, quarter, lambda z: z ** 2, 2, 5),
-    # |x| < 1: erf(x) = x + x p(x^2); beyond: erf(x) = 1 - exp(-p(x - 1)), the error counts absolutely
-    "ERF_NEAR": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, TINY, 1, lambda z: sqrt(z) / erf(sqrt(z)), 6, 0),
+    "COS": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, TINY, quarter, lambda z: z**2, 2, 5),
+    # |x| < 1: erf(x) = x + x p(x^2); beyond: erf(x) = 1 - exp(-p(x - 1)), the error counts
+    # absolutely
+    "ERF_NEAR": (
+        lambda z: erf(sqrt(z)) / sqrt(z) - 1,
+        TINY,
+        1,
+        lambda z: sqrt(z) / erf(sqrt(z)),
+        6,
+        0,
+    ),
     "ERF_FAR": (lambda x: -ln(erfc(x + 1)), 0, 3, lambda x: erfc(x + 1), 8, 0),
     # erfc(x) = exp(-x^2) p(t), t = 1 / (1 + x / 2), for float32 but evaluated in float64
     "ERFC": (tail, 1 / (1 + mpf("10.1") / 2), 1, lambda t: 1 / tail(t), 0, 11),
@@ -114,4 +131,6 @@ if __name__ == "__main__":
         for real, degree in zip((np.float32, np.float64), degrees):
             if degree:
                 found, error = minimax(f, low, high, degree, weight, real)
-                print(f"{name}{np.finfo(real).bits} = ({', '.join(map(str, found))})  # {error:.1e}")
+                print(
+                    f"{name}{np.finfo(real).bits} = ({', '.join(map(str, found))})  # {error:.1e}"
+                )

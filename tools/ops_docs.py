@@ -16,8 +16,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
-from rushlight.introspect.formulas import formula
 from rushlight.core.table import TABLE, Op
+from rushlight.introspect.formulas import formula
 
 START = """\
 # Ops and coverage
@@ -43,14 +43,63 @@ gradient of the output `out`; ops without one have none. [Operators](operators.m
 {ops}
 """
 ROOT = Path(__file__).parent.parent
-PLACES = ["torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional"]
+PLACES = [
+    "torch",
+    "torch.Tensor",
+    "torch.linalg",
+    "torch.fft",
+    "torch.special",
+    "torch.nn.functional",
+]
 
 # What an array library on a CPU has no use for, by parts of names.
-APART = ("autocast", "cuda", "cudnn", "miopen", "mkldnn", "fbgemm", "quantize", "quantized", "sparse", "vulkan", "xla",
-         "ipu", "mtia", "hpu", "sym_", "_ir", "storage", "type_comment", "fake_quant", "batch_norm_", "crow_", "ccol_", "q_",
-         "qscheme", "int_repr", "sspaddmm", "record_stream", "meta", "import_", "parse_", "vitals", "profiler", "choose_q",
-         "cxx11", "sgemm", "is_maia", "xpu", "mps", "mkl", "jit", "classproperty", "boolean_dispatch", "has_torch_function",
-         "handle_torch_function", "assert_int_or_pair")
+APART = (
+    "autocast",
+    "cuda",
+    "cudnn",
+    "miopen",
+    "mkldnn",
+    "fbgemm",
+    "quantize",
+    "quantized",
+    "sparse",
+    "vulkan",
+    "xla",
+    "ipu",
+    "mtia",
+    "hpu",
+    "sym_",
+    "_ir",
+    "storage",
+    "type_comment",
+    "fake_quant",
+    "batch_norm_",
+    "crow_",
+    "ccol_",
+    "q_",
+    "qscheme",
+    "int_repr",
+    "sspaddmm",
+    "record_stream",
+    "meta",
+    "import_",
+    "parse_",
+    "vitals",
+    "profiler",
+    "choose_q",
+    "cxx11",
+    "sgemm",
+    "is_maia",
+    "xpu",
+    "mps",
+    "mkl",
+    "jit",
+    "classproperty",
+    "boolean_dispatch",
+    "has_torch_function",
+    "handle_torch_function",
+    "assert_int_or_pair",
+)
 
 
 def names_of(home: Any) -> set[str]:
@@ -94,12 +143,16 @@ def ops() -> tuple[int, str]:
         if op.options.get("function", True) and op.options.get("method", True):
             files[op.forward.__module__.rpartition(".")[2]].append(row(op))
     head = "| op | also | computes | gradients |\n|---|---|---|---|\n"
-    parts = [f"### {file}\n\n{head}" + "\n".join(sorted(rows)) for file, rows in sorted(files.items())]
+    parts = [
+        f"### {file}\n\n{head}" + "\n".join(sorted(rows)) for file, rows in sorted(files.items())
+    ]
     return sum(map(len, files.values())), "\n\n".join(parts)
 
 
 def row(op: Op) -> str:
-    gradients = "<br>".join(f"{name}: {shown(rule)}" for name, rule in op.rules.items() if rule is not None)
+    gradients = "<br>".join(
+        f"{name}: {shown(rule)}" for name, rule in op.rules.items() if rule is not None
+    )
     cells = (f"`{op.called}`", code(op.names[1:]), shown(op.forward), gradients)
     return "| " + " | ".join(cells) + " |"
 

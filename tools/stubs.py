@@ -1,11 +1,11 @@
-"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table; and
-`rushlight/core/method_names.py`: the methods of Tensor that are loaded later.
+"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names
+made from the table; and `rushlight/core/method_names.py`: the methods of Tensor that are loaded
+later.
 
 make stubs          writes them; tests/tools/test_stubs.py says when they are out of date
 
-What a module defines is imported from there, so that an editor finds its source and docstring. What is derived from an
-entry is spelled out, with the first lines of its docstring.
-"""
+What a module defines is imported from there, so that an editor finds its source and docstring. What
+is derived from an entry is spelled out, with the first lines of its docstring."""
 
 from __future__ import annotations
 
@@ -28,15 +28,30 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import rushlight
 from rushlight.core.tensor import Tensor
 
-AT_ONCE = {*vars(Tensor)}                         # before more is loaded
+AT_ONCE = {*vars(Tensor)}  # before more is loaded
 
-from rushlight.introspect import op_docstrings  # noqa: E402
 from rushlight.core.table import NAMESPACES, Op  # noqa: E402
+from rushlight.introspect import op_docstrings  # noqa: E402
 
 PACKAGE = Path(rushlight.__file__).parent
 
-# torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so these get an underscore
-HIDDEN = ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "set", "slice", "str", "tuple", "type")
+# torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so
+# these get an underscore
+HIDDEN = (
+    "bool",
+    "bytes",
+    "complex",
+    "dict",
+    "float",
+    "int",
+    "list",
+    "object",
+    "set",
+    "slice",
+    "str",
+    "tuple",
+    "type",
+)
 GENERIC = {"Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 
 HEADER = """\
@@ -56,9 +71,9 @@ _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 """
 
-# -- types as the stubs write them -------------------------------------------------------------------------------------
+# -- types as the stubs write them -----------------------------------------------------------------
 
-imports: set[str] = set()                         # lines that the types written so far need; emptied for each stub
+imports: set[str] = set()  # lines that the types written so far need; emptied for each stub
 
 
 def shown(annotation: Any) -> str:
@@ -72,7 +87,12 @@ def shown(annotation: Any) -> str:
     if origin is not None:
         name = named(origin)
         return f"{name}[{', '.join(map(argument, inside))}]" if inside and name != "Any" else name
-    bare = {dict: "_dict[Any, Any]", tuple: "_tuple[Any, ...]", list: "_list[Any]", Callable: "Callable[..., Any]"}
+    bare = {
+        dict: "_dict[Any, Any]",
+        tuple: "_tuple[Any, ...]",
+        list: "_list[Any]",
+        Callable: "Callable[..., Any]",
+    }
     return bare.get(annotation) or named(annotation)
 
 
@@ -106,16 +126,35 @@ def annotations(function: Callable) -> dict[str, Any]:
         return {}
 
 
-# -- functions made from entries ---------------------------------------------------------------------------------------
+# -- functions made from entries -------------------------------------------------------------------
 
-SETTINGS = dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n", "start", "length",
-                          "index", "size", "step"), "_int") | {"dims": "_int | Sequence[_int] | None"}
+SETTINGS = dict.fromkeys(
+    (
+        "dim",
+        "dim0",
+        "dim1",
+        "start_dim",
+        "end_dim",
+        "new_dim",
+        "k",
+        "n",
+        "start",
+        "length",
+        "index",
+        "size",
+        "step",
+    ),
+    "_int",
+) | {"dims": "_int | Sequence[_int] | None"}
 
 
 def types_of(op: Op) -> dict[str, str]:
     """The types of an entry's parameters, by their public names."""
     imports.add("from rushlight.base.dtypes import dtype as _dtype")
-    found = {"out": "Any" if op.options.get("outputs") else "_Tensor | None", "dtype": "_dtype | None"}
+    found = {
+        "out": "Any" if op.options.get("outputs") else "_Tensor | None",
+        "dtype": "_dtype | None",
+    }
     for place, name in enumerate(op_docstrings.in_order(op)):
         found[op_docstrings.public(op, name)] = type_of(op, name, place)
     return found
@@ -127,9 +166,11 @@ def type_of(op: Op, name: str, place: int) -> str:
     if name in op.inputs:
         return "_Operand" if op.elementwise and place else "_Tensor"
     if name == op.options.get("variadic"):
-        return "Any"                              # numbers, or one sequence of them
+        return "Any"  # numbers, or one sequence of them
     default = op.defaults.get(name)
-    known = SETTINGS.get(name) or (f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any")
+    known = SETTINGS.get(name) or (
+        f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any"
+    )
     if op_docstrings.family(op) == "reduction" and name == "dim":
         known = "_int | Sequence[_int]"
     optional = name in op.defaults and default is None and not known.endswith(("Any", "None"))
@@ -145,11 +186,16 @@ def result(op: Op) -> str:
 def return_type(fields: list[str]) -> str:
     """The named tuple of an op with several outputs."""
     name = "".join(field.capitalize() for field in fields)
-    imports.add("\n".join([f"class _{name}(_NamedTuple):", *(f"    {field}: _Tensor" for field in fields), ""]))
+    imports.add(
+        "\n".join(
+            [f"class _{name}(_NamedTuple):", *(f"    {field}: _Tensor" for field in fields), ""]
+        )
+    )
     return f"_{name}"
 
 
-# -- definitions -------------------------------------------------------------------------------------------------------
+# -- definitions -----------------------------------------------------------------------------------
+
 
 def definition(name: str, function: Callable, method: bool = False) -> str:
     """The stub of one function or method."""
@@ -158,7 +204,10 @@ def definition(name: str, function: Callable, method: bool = False) -> str:
         typed, returns = types_of(op), result(op)
     else:
         hints = annotations(function)
-        typed, returns = {key: shown(hint) for key, hint in hints.items()}, shown(hints.get("return", Any))
+        typed, returns = (
+            {key: shown(hint) for key, hint in hints.items()},
+            shown(hints.get("return", Any)),
+        )
     parameters = list(inspect.signature(function).parameters.values())
     if method:
         parameters.remove(next((p for p in parameters if p.name == "input"), parameters[0]))
@@ -175,7 +224,10 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
         if p.kind is p.KEYWORD_ONLY and previous not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL):
             parts.append("*")
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        parts.append(f"{stars}{p.name}: {typed.get(p.name, 'Any')}" + (" = ..." if p.default is not p.empty else ""))
+        parts.append(
+            f"{stars}{p.name}: {typed.get(p.name, 'Any')}"
+            + (" = ..." if p.default is not p.empty else "")
+        )
         previous = p.kind
     return [*parts, "/"] if previous is inspect.Parameter.POSITIONAL_ONLY else parts
 
@@ -187,9 +239,24 @@ def summary(op: Op) -> str:
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
 
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
 OPERATORS = {f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i")} | {
-    f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
+    f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")
+}
 
 
 def operator(name: str) -> str:
@@ -199,10 +266,13 @@ def operator(name: str) -> str:
     return f"def {name}(self) -> _Tensor: ..."
 
 
-# -- the stubs ---------------------------------------------------------------------------------------------------------
+# -- the stubs -------------------------------------------------------------------------------------
+
 
 def stub(lines: list[str]) -> str:
-    head = HEADER.format(builtins="\n".join(f"from builtins import {name} as _{name}" for name in HIDDEN))
+    head = HEADER.format(
+        builtins="\n".join(f"from builtins import {name} as _{name}" for name in HIDDEN)
+    )
     needed = sorted(imports, key=lambda line: (line.startswith("class"), line))
     imports.clear()
     return head + "\n".join(needed) + ALIASES + "\n" + "\n".join(lines) + "\n"
@@ -210,15 +280,18 @@ def stub(lines: list[str]) -> str:
 
 def package() -> str:
     """The stub of `rushlight` itself."""
-    return stub([line for name, value in sorted(everything().items()) for line in entry(name, value)])
+    return stub(
+        [line for name, value in sorted(everything().items()) for line in entry(name, value)]
+    )
 
 
 def everything() -> dict[str, Any]:
-    """The package's names, those that are loaded on first use too; none for what is not there yet."""
+    """The package's names, those that are loaded on first use too; none for what is not there
+    yet."""
     found = {}
     for name in dir(rushlight):
         with contextlib.suppress(ImportError, AttributeError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")       # of what torch has but advises against
+            warnings.simplefilter("ignore")  # of what torch has but advises against
             found[name] = getattr(rushlight, name)
     return found
 
@@ -226,18 +299,31 @@ def everything() -> dict[str, Any]:
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
     module = getattr(value, "__module__", None) or "rushlight"
-    if name.startswith("_") and name != "__version__" or isinstance(value, dict) or module == "typing":
+    if (
+        name.startswith("_")
+        and name != "__version__"
+        or isinstance(value, dict)
+        or module == "typing"
+    ):
         return
     if isinstance(value, types.ModuleType):
         if name in (*rushlight._LAZY, "autograd"):
             yield f"from rushlight import {name} as {name}"
-    elif inspect.isclass(value) and getattr(sys.modules.get(module), value.__name__, None) is not value:
-        yield f"{name}: _type[Any]"               # made in a loop: FloatTensor
+    elif (
+        inspect.isclass(value)
+        and getattr(sys.modules.get(module), value.__name__, None) is not value
+    ):
+        yield f"{name}: _type[Any]"  # made in a loop: FloatTensor
     elif inspect.isclass(value) or defined(value):
         if module.startswith("rushlight") and value.__name__ == name:
             yield f"from {module} import {name} as {name}"
-        elif module.startswith("rushlight"):      # only under its own name would the import count as public
-            yield f"from {module} import {value.__name__} as _{value.__name__}\n{name} = _{value.__name__}"
+        elif module.startswith(
+            "rushlight"
+        ):  # only under its own name would the import count as public
+            yield (
+                f"from {module} import {value.__name__} as _{value.__name__}\n{name} = "
+                f"_{value.__name__}"
+            )
     elif callable(value):
         yield definition(name, value)
     elif type(value).__module__.startswith(("rushlight", "builtins")):
@@ -248,14 +334,21 @@ def defined(function: Any) -> bool:
     """Whether a module defines the function by `def`, so that a type checker can see it there."""
     code = getattr(function, "__code__", None)
     home = sys.modules.get(getattr(function, "__module__", ""))
-    return (code is not None and not code.co_flags & inspect.CO_NESTED and code.co_name == function.__name__
-            and getattr(home, function.__name__, None) is function)
+    return (
+        code is not None
+        and not code.co_flags & inspect.CO_NESTED
+        and code.co_name == function.__name__
+        and getattr(home, function.__name__, None) is function
+    )
 
 
 def methods() -> str:
-    """The stub of `rushlight._methods`: what attached itself to Tensor, which in type checkers' eyes it inherits."""
-    everything()                                  # which may attach more
-    lines = [f"    {line}" for name in sorted(vars(Tensor)) for line in member(name, vars(Tensor)[name])]
+    """The stub of `rushlight._methods`: what attached itself to Tensor, which in type checkers'
+    eyes it inherits."""
+    everything()  # which may attach more
+    lines = [
+        f"    {line}" for name in sorted(vars(Tensor)) for line in member(name, vars(Tensor)[name])
+    ]
     return stub(["class Methods:", *lines])
 
 
@@ -277,11 +370,14 @@ def names() -> str:
 def member(name: str, value: Any) -> Iterator[str]:
     function = value.fget if isinstance(value, property) else value
     if not inspect.isfunction(function) or function.__qualname__.startswith("Tensor."):
-        return                                    # the class defines it itself
+        return  # the class defines it itself
     if isinstance(value, property):
-        yield f"@property\n    def {name}(self) -> {shown(annotations(function).get('return', Tensor))}: ..."
+        yield (
+            f"@property\n    def {name}(self) -> "
+            f"{shown(annotations(function).get('return', Tensor))}: ..."
+        )
     elif name == "__getattr__":
-        return                                    # or type checkers would take any name
+        return  # or type checkers would take any name
     elif name.startswith("__"):
         special = name not in OPERATORS and not hasattr(function, "op") and name != "__pos__"
         yield definition(name, function, method=True) if special else operator(name)
@@ -292,14 +388,20 @@ def member(name: str, value: Any) -> Iterator[str]:
 def namespace(space: str) -> str:
     """The stub of linalg, fft or special."""
     module = importlib.import_module(f"rushlight.{space}")
-    public = {name: value for name, value in sorted(vars(module).items())
-              if callable(value) and not name.startswith("_") and name != "members"}
+    public = {
+        name: value
+        for name, value in sorted(vars(module).items())
+        if callable(value) and not name.startswith("_") and name != "members"
+    }
     return stub([line for name, value in public.items() for line in entry(name, value)])
 
 
 STUBS: dict[str, Callable[[], str]] = {
-    "__init__.pyi": package, "_methods.pyi": methods, "core/method_names.py": names,
-    **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES}}
+    "__init__.pyi": package,
+    "_methods.pyi": methods,
+    "core/method_names.py": names,
+    **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES},
+}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE

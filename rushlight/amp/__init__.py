@@ -1,7 +1,8 @@
-"""Mixed precision: `autocast` computes products in bfloat16 and what needs it in float32; `GradScaler`."""
+"""Mixed precision: `autocast` computes products in bfloat16 and what needs it in float32;
+`GradScaler`."""
+
 from __future__ import annotations
 
-from rushlight.base.missing_names import tell as _tell
 from rushlight.amp.autocast_mode import (
     autocast,
     custom_bwd,
@@ -16,9 +17,21 @@ from rushlight.amp.autocast_mode import (
     set_autocast_enabled,
 )
 from rushlight.amp.grad_scaler import GradScaler
+from rushlight.base.missing_names import tell as _tell
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
-           "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "set_autocast_cache_enabled",
-           "set_autocast_dtype", "set_autocast_enabled"]
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
 
 _tell(__name__)

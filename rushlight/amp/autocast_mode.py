@@ -1,4 +1,5 @@
 """`autocast`: inside it, each op computes in a suitable precision."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,9 +12,21 @@ from rushlight.amp.autocast_policy import converted, current, install
 from rushlight.base.dtypes import bfloat16, dtype, float16
 from rushlight.base.errors import explain
 
-Setting = tuple[bool, dtype, bool]                # whether it is on, the lower precision, whether casts may be kept
+Setting = tuple[
+    bool, dtype, bool
+]  # whether it is on, the lower precision, whether casts may be kept
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
-OTHER_DEVICES = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")     # torch's other devices
+OTHER_DEVICES = (
+    "cuda",
+    "mtia",
+    "maia",
+    "xpu",
+    "hpu",
+    "mps",
+    "ipu",
+    "xla",
+    "privateuseone",
+)  # torch's other devices
 
 
 def put(setting: Setting) -> tuple[Token, Token]:
@@ -25,12 +38,13 @@ def put(setting: Setting) -> tuple[Token, Token]:
 
 
 class autocast:
-    """Inside it, products and convolutions run in bfloat16, losses and the like in float32, the rest as it comes.
+    """Inside it, products and convolutions run in bfloat16, losses and the like in float32, the
+    rest as it comes.
 
-    Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and change nothing, 'cuda'
-    with a warning. `dtype` is bfloat16, or float16. Weights stay float32, and get float32 gradients; call `backward()`
-    outside. Products inside are rounded to bfloat16; on a CPU they do not become faster. Recurrent layers stay in the
-    dtype of their input.
+    Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and
+    change nothing, 'cuda' with a warning. `dtype` is bfloat16, or float16. Weights stay float32,
+    and get float32 gradients; call `backward()` outside. Products inside are rounded to bfloat16;
+    on a CPU they do not become faster. Recurrent layers stay in the dtype of their input.
 
     ValueError if device_type is no text, RuntimeError for an unknown one.
 
@@ -40,20 +54,34 @@ class autocast:
     torch.bfloat16
     """
 
-    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True,
-                 cache_enabled: bool | None = None):
+    def __init__(
+        self,
+        device_type: str,
+        dtype: dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ):
         if not isinstance(device_type, str):
-            raise ValueError(explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`"))
+            raise ValueError(
+                explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+            )
         check_device(device_type)
         self.device, self.fast_dtype = device_type, bfloat16 if dtype is None else dtype
         self._enabled, self._cache_enabled = bool(enabled), cache_enabled
         if device_type != "cpu":
             if enabled and device_type == "cuda":
-                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+                warnings.warn(
+                    "CUDA is not available or torch_xla is imported. Disabling autocast.",
+                    stacklevel=2,
+                )
             self._enabled = False
         elif enabled and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
-                          "supports dtype of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU "
+                "Autocast only "
+                "supports dtype of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
             self._enabled = False
         self._tokens: list[tuple[Token, Token] | None] = []
 
@@ -80,13 +108,20 @@ class autocast:
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self.again():
                 return func(*args, **kwargs)
+
         return inside
 
 
 def check_device(name: str) -> None:
     if name != "cpu" and name not in OTHER_DEVICES:
-        raise RuntimeError(explain(f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: "
-                                   f"{name}", "the one device of rushlight is 'cpu'"))
+        raise RuntimeError(
+            explain(
+                f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device "
+                "string: "
+                f"{name}",
+                "the one device of rushlight is 'cpu'",
+            )
+        )
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -174,8 +209,11 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
     put((*state.get()[:2], bool(enabled)))
 
 
-def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Callable:
-    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an autograd.Function.
+def custom_fwd(
+    fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None
+) -> Callable:
+    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an
+    autograd.Function.
 
     >>> class Double(rushlight.autograd.Function):
     ...     @staticmethod
@@ -203,12 +241,18 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
             return fwd(ctx, *args, **kwargs)
         ctx._fwd_used_autocast = False
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *converted(args, cast_inputs), **{k: converted(v, cast_inputs) for k, v in kwargs.items()})
+            return fwd(
+                ctx,
+                *converted(args, cast_inputs),
+                **{k: converted(v, cast_inputs) for k, v in kwargs.items()},
+            )
+
     return inside
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an autograd.Function.
+    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an
+    autograd.Function.
 
     >>> class Double(rushlight.autograd.Function):
     ...     forward = staticmethod(rushlight.amp.custom_fwd(lambda ctx, x: 2 * x, device_type="cpu"))
@@ -224,6 +268,9 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
 
     @wraps(bwd)
     def inside(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast(device_type, enabled=ctx._fwd_used_autocast and device_type == "cpu", dtype=ctx._dtype):
+        with autocast(
+            device_type, enabled=ctx._fwd_used_autocast and device_type == "cpu", dtype=ctx._dtype
+        ):
             return bwd(ctx, *args, **kwargs)
+
     return inside

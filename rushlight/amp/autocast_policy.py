@@ -1,10 +1,11 @@
 """Which functions `autocast` converts the arguments of, and how it gets in between.
 
-Torch's lists for the CPU. The functions are wrapped where users find them, when autocast is first entered: a program
-that does not use it pays nothing, one that does about 0.2 us for each call of a function listed here. Functions that torch
-makes of products (einsum, tensordot, cov) are not listed: their products are converted. What the package itself computes
-with products inside (interpolation, decompositions) stays as it is, as in torch.
-"""
+Torch's lists for the CPU. The functions are wrapped where users find them, when autocast is first
+entered: a program that does not use it pays nothing, one that does about 0.2 us for each call of a
+function listed here. Functions that torch makes of products (einsum, tensordot, cov) are not
+listed: their products are converted. What the package itself computes with products inside
+(interpolation, decompositions) stays as it is, as in torch."""
+
 from __future__ import annotations
 
 import sys
@@ -18,17 +19,19 @@ from typing import Any
 from rushlight import fft, linalg, nn
 from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.core.build import FUNCTIONS
+from rushlight.core.lazy import complete
+from rushlight.core.table import TABLE
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.nn.recurrent import RNNBase
 from rushlight.ops.linalg import einsum
-from rushlight.core.build import FUNCTIONS
-from rushlight.ops.nn.conv import convolution
-from rushlight.core.lazy import complete
 from rushlight.ops.linalg.matmul import dot, linear, mm
-from rushlight.core.table import TABLE
-from rushlight.core.tensor import Tensor
+from rushlight.ops.nn.conv import convolution
 
-current: ContextVar[dtype | None] = ContextVar("autocast", default=None)   # the lower precision; None outside
+current: ContextVar[dtype | None] = ContextVar(
+    "autocast", default=None
+)  # the lower precision; None outside
 
 LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot __matmul__ __rmatmul__ linear convolution
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
@@ -46,7 +49,12 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 
-PRODUCTS = ("linalg.einsum", "reduce.covariance", "linalg.low_rank", "linalg.products_api")         # in ops: what torch makes of products
+PRODUCTS = (
+    "linalg.einsum",
+    "reduce.covariance",
+    "linalg.low_rank",
+    "linalg.products_api",
+)  # in ops: what torch makes of products
 
 ELIGIBLE = frozenset({float32, float16, bfloat16})
 
@@ -101,20 +109,26 @@ def widest(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
 
 
 def mixed(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
-    """Normalisations: computed in float32, where weights and running averages are; the result is as the input was."""
+    """Normalisations: computed in float32, where weights and running averages are; the result is as
+    the input was."""
     return float32
 
 
-# By the name of the function in torch, most of which are made of several ops: (the lower precision, args, kwargs) -> the
-# dtype in which the tensors are given, None for that which they have.
+# By the name of the function in torch, most of which are made of several ops: (the lower precision,
+# args, kwargs) -> the dtype in which the tensors are given, None for that which they have.
 POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
-    **dict.fromkeys(LOWER.split(), lower), **dict.fromkeys(SINGLE.split(), single),
-    **dict.fromkeys(WIDEST.split(), widest), **dict.fromkeys(MIXED.split(), mixed),
-    "pad": padding, "max_pool3d": pooling}
+    **dict.fromkeys(LOWER.split(), lower),
+    **dict.fromkeys(SINGLE.split(), single),
+    **dict.fromkeys(WIDEST.split(), widest),
+    **dict.fromkeys(MIXED.split(), mixed),
+    "pad": padding,
+    "max_pool3d": pooling,
+}
 
 
 def gate(function: Callable, name: str, home: str) -> Callable:
-    """The function, which inside autocast gets its tensors in the dtype that the policy of its name says."""
+    """The function, which inside autocast gets its tensors in the dtype that the policy of its name
+    says."""
     policy = POLICIES[name]
 
     @wraps(function)
@@ -123,18 +137,23 @@ def gate(function: Callable, name: str, home: str) -> Callable:
         to = None if lowest is None or "out" in kwargs else policy(lowest, args, kwargs)
         if to is None:
             return function(*args, **kwargs)
-        token = current.set(None)                 # inside it, nothing is converted again
+        token = current.set(None)  # inside it, nothing is converted again
         try:
-            found = function(*converted(args, to), **{key: converted(value, to) for key, value in kwargs.items()})
+            found = function(
+                *converted(args, to), **{key: converted(value, to) for key, value in kwargs.items()}
+            )
             return converted(found, args[0].dtype) if policy is mixed else found
         finally:
             current.reset(token)
+
     call.__module__ = home
     return call
 
 
 def recurrent_gate(operands: Callable) -> Callable:
-    """What recurrent layers compute with, in the lower precision; of a GRU, in its state's, as torch's results are."""
+    """What recurrent layers compute with, in the lower precision; of a GRU, in its state's, as
+    torch's results are."""
+
     @wraps(operands)
     def call(layer: Any, x: Tensor, states: tuple | None) -> tuple:
         lowest = current.get()
@@ -143,7 +162,12 @@ def recurrent_gate(operands: Callable) -> Callable:
             to = state.dtype if layer.mode == "GRU" and state.dtype in ELIGIBLE else lowest
             x, states = converted((x, states), to)
         x, states, weights = operands(layer, x, states)
-        return x, states, weights if lowest is None else [type(w)(*converted(tuple(w), to)) for w in weights]
+        return (
+            x,
+            states,
+            weights if lowest is None else [type(w)(*converted(tuple(w), to)) for w in weights],
+        )
+
     return call
 
 
@@ -152,9 +176,18 @@ Space = dict[str, Callable]
 
 def originals() -> dict[str, Space]:
     """The listed functions by the module where users find them."""
-    own = {name: one.call for name, one in TABLE.items() if one.options.get("function", True)} | FUNCTIONS
-    spaces = {"rushlight": own, **{m.__name__: vars(m) for m in (functional, fft, linalg)}, Tensor.__module__: vars(Tensor)}
-    return {home: {name: space[name] for name in POLICIES if callable(space.get(name))} for home, space in spaces.items()}
+    own = {
+        name: one.call for name, one in TABLE.items() if one.options.get("function", True)
+    } | FUNCTIONS
+    spaces = {
+        "rushlight": own,
+        **{m.__name__: vars(m) for m in (functional, fft, linalg)},
+        Tensor.__module__: vars(Tensor),
+    }
+    return {
+        home: {name: space[name] for name in POLICIES if callable(space.get(name))}
+        for home, space in spaces.items()
+    }
 
 
 def inside(name: str) -> bool:
@@ -175,23 +208,29 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        complete()                                # all functions are there to be found,
-        dir(sys.modules["rushlight"])             # and the package, which offers them when asked, has their names
-        gates: dict[int, tuple[Callable, Callable]] = {}             # id of a function: it, and its gate
+        complete()  # all functions are there to be found,
+        dir(
+            sys.modules["rushlight"]
+        )  # and the package, which offers them when asked, has their names
+        gates: dict[int, tuple[Callable, Callable]] = {}  # id of a function: it, and its gate
         for home, space in originals().items():
             for name, function in space.items():
                 gates.setdefault(id(function), (function, gate(function, name, home)))
-        for function in (linear, convolution):    # what modules call
+        for function in (linear, convolution):  # what modules call
             gates[id(function)] = function, gate(function, function.__name__, function.__module__)
         for module in list(sys.modules.values()):
             if isinstance(module, ModuleType) and not inside(module.__name__):
                 replace(module, gates)
-                for layer in vars(module).values() if module.__name__.startswith(nn.__name__) else ():
+                for layer in (
+                    vars(module).values() if module.__name__.startswith(nn.__name__) else ()
+                ):
                     if isinstance(layer, type) and shown_names.home(layer) == module.__name__:
                         replace(layer, gates)
         for name in PRODUCTS:
             replace(sys.modules[f"rushlight.ops.{name}"], gates)
-        replace(einsum, {id(entry): (entry, gate(entry, "mm", entry.__module__)) for entry in (mm, dot)})
+        replace(
+            einsum, {id(entry): (entry, gate(entry, "mm", entry.__module__)) for entry in (mm, dot)}
+        )
         replace(Tensor, gates)
         RNNBase._operands = recurrent_gate(RNNBase._operands)  # type: ignore[method-assign]
         _installed = True

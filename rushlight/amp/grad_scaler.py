@@ -1,6 +1,7 @@
 """`GradScaler`: scale a loss up so that gradients of low precision do not vanish, then scale the
 gradients down.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -9,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation.factories import tensor, zeros
 from rushlight.base.dtypes import float16, float32, int32
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import tensor, zeros
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
@@ -25,7 +26,8 @@ class GradScaler:
         scaler.step(optimizer)                    # unscales, unless scaler.unscale_(optimizer) has
         scaler.update()
 
-    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval steps without.
+    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval
+    steps without.
 
     RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' it warns and is disabled,
     since there is no GPU.
@@ -35,22 +37,39 @@ class GradScaler:
     tensor(16.)
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
-                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True):
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ):
         self._device, self._enabled = device, enabled
         if enabled and str(device).partition(":")[0] != "cpu":
-            warnings.warn(f"torch.{device}.amp.GradScaler is enabled, but {str(device).upper()} is not available.  "
-                          "Disabling.", stacklevel=2)
+            warnings.warn(
+                f"torch.{device}.amp.GradScaler is enabled, but {str(device).upper()} is not "
+                "available.  "
+                "Disabling.",
+                stacklevel=2,
+            )
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:
                 raise AssertionError("The growth factor must be > 1.0.")
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
-            self._init_scale, self._growth_factor, self._backoff_factor = init_scale, growth_factor, backoff_factor
+            self._init_scale, self._growth_factor, self._backoff_factor = (
+                init_scale,
+                growth_factor,
+                backoff_factor,
+            )
             self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
-            self._scale: Tensor | None = None     # made by the first scale()
-            self._optimizers: dict[int, tuple[str, bool]] = {}       # id(optimizer) -> (stage, whether inf or nan was found)
+            self._scale: Tensor | None = None  # made by the first scale()
+            self._optimizers: dict[
+                int, tuple[str, bool]
+            ] = {}  # id(optimizer) -> (stage, whether inf or nan was found)
 
     def scale(self, outputs: Any) -> Any:
         """The tensor, or the tensors of an iterable, times the scale."""
@@ -69,23 +88,37 @@ class GradScaler:
         return self._scale
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of the optimizer's parameters by the scale, for clipping between backward and step."""
+        """Divide the gradients of the optimizer's parameters by the scale, for clipping between
+        backward and step."""
         if not self._enabled:
             return
         self._check_scale("unscale_")
         stage, _ = self._optimizers.get(id(optimizer), (READY, False))
         if stage == UNSCALED:
-            raise RuntimeError(explain("unscale_() has already been called on this optimizer since the last update().",
-                                       "call scaler.update() once for each step"))
+            raise RuntimeError(
+                explain(
+                    "unscale_() has already been called on this optimizer since the last update().",
+                    "call scaler.update() once for each step",
+                )
+            )
         if stage == STEPPED:
-            raise RuntimeError(explain("unscale_() is being called after step().", "call it before scaler.step()"))
+            raise RuntimeError(
+                explain("unscale_() is being called after step().", "call it before scaler.step()")
+            )
         self._optimizers[id(optimizer)] = UNSCALED, self._unscale(optimizer)
 
     def _unscale(self, optimizer: Any, allow_half: bool = False) -> bool:
         """Unscales; whether an inf or nan was among the gradients."""
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [
+            p.grad
+            for group in optimizer.param_groups
+            for p in group["params"]
+            if p.grad is not None
+        ]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
-            raise ValueError(explain("Attempting to unscale FP16 gradients.", "keep parameters in float32"))
+            raise ValueError(
+                explain("Attempting to unscale FP16 gradients.", "keep parameters in float32")
+            )
         if not gradients:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         inverse = np.float32(1.0 / float(self._made()))
@@ -100,12 +133,18 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError(explain("Closure use is not currently supported if GradScaler is enabled."))
+            raise RuntimeError(
+                explain("Closure use is not currently supported if GradScaler is enabled.")
+            )
         self._check_scale("step")
         stage, bad = self._optimizers.get(id(optimizer), (READY, False))
         if stage == STEPPED:
-            raise RuntimeError(explain("step() has already been called since the last update().",
-                                       "call scaler.update() once for each step"))
+            raise RuntimeError(
+                explain(
+                    "step() has already been called since the last update().",
+                    "call scaler.update() once for each step",
+                )
+            )
         if stage == READY:
             bad = self._unscale(optimizer)
         result = None if bad else optimizer.step(*args, **kwargs)
@@ -113,7 +152,8 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """The scale for the next step: smaller after inf or nan, now and then greater without, or the one given."""
+        """The scale for the next step: smaller after inf or nan, now and then greater without, or
+        the one given."""
         if not self._enabled:
             return
         self._check_scale("update")
@@ -139,10 +179,12 @@ class GradScaler:
 
     def _check_scale(self, name: str) -> None:
         if self._scale is None:
-            raise AssertionError(f"Attempted {name} but _scale is None.  This may indicate your script did not use "
-                                 "scaler.scale(loss or outputs) earlier in the iteration.")
+            raise AssertionError(
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use "
+                "scaler.scale(loss or outputs) earlier in the iteration."
+            )
 
-    # -- settings and state --------------------------------------------------------------------------------------------
+    # -- settings and state ------------------------------------------------------------------------
 
     def get_scale(self) -> float:
         """The scale as a Python number; 1 if disabled."""
@@ -179,22 +221,34 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """Torch's names: scale, factors, interval and the number of good steps so far; {} if disabled."""
+        """Torch's names: scale, factors, interval and the number of good steps so far; {} if
+        disabled."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
-                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-                "_growth_tracker": int(self._growth_tracker._array)}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": int(self._growth_tracker._array),
+        }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a state. RuntimeError for that of a disabled one."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError(explain("The source state dict is empty, possibly because it was saved from a disabled "
-                                       "instance of GradScaler."))
+            raise RuntimeError(
+                explain(
+                    "The source state dict is empty, possibly because it was saved from a disabled "
+                    "instance of GradScaler."
+                )
+            )
         self._init_scale = float(state_dict["scale"])
         self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_factor, self._backoff_factor = (
+            state_dict["growth_factor"],
+            state_dict["backoff_factor"],
+        )
         self._growth_interval = state_dict["growth_interval"]
         self._growth_tracker._array[...] = state_dict["_growth_tracker"]

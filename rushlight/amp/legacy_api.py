@@ -1,6 +1,7 @@
 """Older names: `torch.cuda.amp` and `torch.cpu.amp`, which warn, and settings with a device in
 their name.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -13,8 +14,12 @@ from rushlight.base.dtypes import dtype
 
 def warn(place: str, name: str, instead: str) -> None:
     """torch's warning, shown at the line of the caller's caller."""
-    warnings.warn(f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}({instead})` instead.",
-                  FutureWarning, stacklevel=3)
+    warnings.warn(
+        f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use "
+        f"`torch.amp.{name}({instead})` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
@@ -32,10 +37,18 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
     class GradScaler(grad_scaler.GradScaler):
         __doc__ = f"`torch.amp.GradScaler('{place}')` by its old name."
 
-        def __init__(self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                     growth_interval: int = 2000, enabled: bool = True):
+        def __init__(
+            self,
+            init_scale: float = 2.0**16,
+            growth_factor: float = 2.0,
+            backoff_factor: float = 0.5,
+            growth_interval: int = 2000,
+            enabled: bool = True,
+        ):
             warn(place, "GradScaler", f"'{place}', args...")
-            super().__init__(place, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+            super().__init__(
+                place, init_scale, growth_factor, backoff_factor, growth_interval, enabled
+            )
 
     def custom_fwd(fwd: Callable | None = None, *, cast_inputs: dtype | None = None) -> Callable:
         warn(place, "custom_fwd", f"args..., device_type='{place}'")
@@ -45,7 +58,12 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
         warn(place, "custom_bwd", f"args..., device_type='{place}'")
         return autocast_mode.custom_bwd(bwd, device_type=place)
 
-    return {"autocast": autocast, "GradScaler": GradScaler, "custom_fwd": custom_fwd, "custom_bwd": custom_bwd}
+    return {
+        "autocast": autocast,
+        "GradScaler": GradScaler,
+        "custom_fwd": custom_fwd,
+        "custom_bwd": custom_bwd,
+    }
 
 
 def get_autocast_cpu_dtype() -> dtype:

@@ -1,24 +1,49 @@
 """Automatic differentiation: `backward`, `grad`, `Function`, hooks and checks."""
+
 from typing import Any
 
 from rushlight.base.missing_names import missing
 from rushlight.core.backward import backward, grad
 from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-# name -> its module in this package ("": the name is a module). Loaded on first use, since these modules import the ops.
-_HOME = {"Variable": "autograd.variable", "variable": "", "Function": "core.function", "gradcheck": "func.gradcheck",
-         "gradgradcheck": "func.gradcheck", "GradcheckError": "func.gradcheck", "detect_anomaly": "autograd.anomaly",
-         "set_detect_anomaly": "autograd.anomaly", "graph": "", "function": "", "functional": "", "forward_ad": "",
-         "profiler": ""}
+# name -> its module in this package ("": the name is a module). Loaded on first use, since these
+# modules import the ops.
+_HOME = {
+    "Variable": "autograd.variable",
+    "variable": "",
+    "Function": "core.function",
+    "gradcheck": "func.gradcheck",
+    "gradgradcheck": "func.gradcheck",
+    "GradcheckError": "func.gradcheck",
+    "detect_anomaly": "autograd.anomaly",
+    "set_detect_anomaly": "autograd.anomaly",
+    "graph": "",
+    "function": "",
+    "functional": "",
+    "forward_ad": "",
+    "profiler": "",
+}
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
-           "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise missing(__name__, name)
     from importlib import import_module
+
     module = import_module(f"rushlight.{_HOME[name] or 'autograd.' + name}")
     value = getattr(module, name) if _HOME[name] else module
     globals()[name] = value

@@ -1,4 +1,5 @@
-"""torch.library: functions of the user's own as ops, with gradients of their own, and as torch.ops.name.op.
+"""torch.library: functions of the user's own as ops, with gradients of their own, and as
+torch.ops.name.op.
 
 >>> @custom_op("mylib::twice", mutates_args=())
 ... def twice(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -9,6 +10,7 @@
 >>> x.grad
 tensor([2., 2.])
 """
+
 from __future__ import annotations
 
 import re
@@ -21,21 +23,28 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight import ops
+from rushlight.base.errors import explain
+from rushlight.base.pytree import tree_leaves
 from rushlight.core.function import Function
 from rushlight.core.mode import mode, no_grad
-from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
-from rushlight.base.pytree import tree_leaves
 
-DEFINED: dict[str, CustomOp] = {}                 # "name::op" -> the op
+DEFINED: dict[str, CustomOp] = {}  # "name::op" -> the op
 # What keys of torch's dispatcher mean here; those of other devices are not there.
-KEYS = {"cpu": "cpu", "compositeexplicitautograd": "cpu", "default": "cpu", "meta": "meta",
-        "compositeimplicitautograd": "composite", "": "composite"}
+KEYS = {
+    "cpu": "cpu",
+    "compositeexplicitautograd": "cpu",
+    "default": "cpu",
+    "meta": "meta",
+    "compositeimplicitautograd": "composite",
+    "": "composite",
+}
 
 
 class CustomOp:
-    """A function that is run as it is, outside the graph; `register_autograd` says its gradients. `kernels`: what runs on
-    the CPU ("cpu"), for tensors without elements ("meta"), or is made of ops, with their gradients ("composite")."""
+    """A function that is run as it is, outside the graph; `register_autograd` says its gradients.
+    `kernels`: what runs on the CPU ("cpu"), for tensors without elements ("meta"), or is made of
+    ops, with their gradients ("composite")."""
 
     def __init__(self, name: str, given: Signature, mutates_args: Iterable[str] = ()):
         self._qualname, self._signature, self._mutates = name, given, tuple(mutates_args)
@@ -51,9 +60,15 @@ class CustomOp:
 
             @staticmethod
             def backward(ctx: Any, *grads: Any) -> Any:
-                raise RuntimeError(explain(f"Trying to backward through {space}.{self.__name__}.default but no autograd "
-                                           "formula was registered. Please use register_autograd to add one.",
-                                           "say it with register_autograd(backward, setup_context=...)"))
+                raise RuntimeError(
+                    explain(
+                        f"Trying to backward through {space}.{self.__name__}.default but no "
+                        "autograd "
+                        "formula was registered. Please use register_autograd to add one.",
+                        "say it with register_autograd(backward, setup_context=...)",
+                    )
+                )
+
         Op.__name__ = f"GeneratedBackwardFor_{space}_{self.__name__}_default"
         self._function = Op
 
@@ -66,7 +81,9 @@ class CustomOp:
             return self.kernels["composite"](*given.args, **given.kwargs)
         if mode().batch is not None and self._function.vmap is Function.vmap:
             for t in tree_leaves((args, kwargs)):
-                if hasattr(getattr(t, "_array", None), "level"):           # of vmap, for which nothing is registered
+                if hasattr(
+                    getattr(t, "_array", None), "level"
+                ):  # of vmap, for which nothing is registered
                     return t._array.one_by_one(self, args, kwargs)
         if self._mutates:
             with no_grad():
@@ -75,26 +92,44 @@ class CustomOp:
 
     def _run(self, values: list) -> Any:
         """What the kernel for these arguments makes of them."""
-        key = "meta" if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor)) else "cpu"
+        key = (
+            "meta"
+            if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor))
+            else "cpu"
+        )
         if key not in self.kernels:
-            raise NotImplementedError(explain(
-                f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' backend",
-                "register_kernel says what runs on the CPU, register_fake on meta"))
-        given = BoundArguments(self._signature, OrderedDict(zip(self._signature.parameters, values)))
+            raise NotImplementedError(
+                explain(
+                    f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' "
+                    "backend",
+                    "register_kernel says what runs on the CPU, register_fake on meta",
+                )
+            )
+        given = BoundArguments(
+            self._signature, OrderedDict(zip(self._signature.parameters, values))
+        )
         return self.kernels[key](*given.args, **given.kwargs)
 
-    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
-        """`backward(ctx, *grads)`: the gradient of each input; `setup_context(ctx, inputs, output)` keeps what it needs."""
+    def register_autograd(
+        self, backward: Callable, /, *, setup_context: Callable | None = None
+    ) -> None:
+        """`backward(ctx, *grads)`: the gradient of each input; `setup_context(ctx, inputs, output)`
+        keeps what it needs."""
         self._function.backward = staticmethod(backward)  # type: ignore[method-assign]
         if setup_context is not None:
             self._function.setup_context = staticmethod(
-                lambda ctx, inputs, output: setup_context(ctx=ctx, inputs=inputs, output=output))
+                lambda ctx, inputs, output: setup_context(ctx=ctx, inputs=inputs, output=output)
+            )
 
     def register_kernel(self, device_types: Any, fn: Callable | None = None, /) -> Any:
         """What computes it on the CPU; other devices are not there."""
         if fn is None:
             return lambda f: self.register_kernel(device_types, f)
-        for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
+        for kind in (
+            (device_types,)
+            if isinstance(device_types, str) or device_types is None
+            else device_types
+        ):
             key = KEYS.get("cpu" if kind is None else kind.lower())
             if key is not None:
                 self.kernels[key] = fn
@@ -105,19 +140,28 @@ class CustomOp:
         return self.register_kernel("meta", fn)
 
     def register_vmap(self, func: Callable | None = None, /) -> Any:
-        """`func(info, in_dims, *args)` gives outputs and their mapped dimensions for all samples."""
+        """`func(info, in_dims, *args)` gives outputs and their mapped dimensions for all
+        samples."""
         if func is None:
             return self.register_vmap
         self._function.vmap = staticmethod(func)  # type: ignore[method-assign]
         return func
 
 
-def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, device_types: Any = None,
-              schema: str | None = None, **options: Any) -> Any:
+def custom_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    device_types: Any = None,
+    schema: str | None = None,
+    **options: Any,
+) -> Any:
     """The function as an op "name::op", also at torch.ops.name.op; function and decorator.
 
-    `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError for a name without a
-    namespace.
+    `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError
+    for a name without a namespace.
 
     >>> import numpy as np
     >>> @rushlight.library.custom_op("mylib::flipped", mutates_args=())
@@ -127,10 +171,14 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, de
     tensor([2., 1.])
     """
     if fn is None:
-        return lambda f: custom_op(name, f, mutates_args=mutates_args, device_types=device_types, schema=schema)
+        return lambda f: custom_op(
+            name, f, mutates_args=mutates_args, device_types=device_types, schema=schema
+        )
     space, _, own = name.partition("::")
     if not own:
-        raise ValueError(explain(f"Expected `name` to be of the form `namespace::name`, got {name}"))
+        raise ValueError(
+            explain(f"Expected `name` to be of the form `namespace::name`, got {name}")
+        )
     op = known(CustomOp(name, signature(fn), () if isinstance(mutates_args, str) else mutates_args))
     op.__doc__, op.kernels["cpu"] = fn.__doc__, fn
     return op
@@ -144,10 +192,16 @@ def known(op: CustomOp) -> CustomOp:
     return op
 
 
-Tag = Enum("Tag", "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace "
-           "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
-           "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction "
-           "view_copy")
+Tag = Enum(
+    "Tag",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace "
+    "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
+    "needs_fixed_stride_order "
+    "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag "
+    "reduction "
+    "view_copy",
+)
 Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=`: they are taken, and change nothing.
 
 >>> rushlight.Tag.pointwise.name
@@ -156,14 +210,15 @@ Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """An op "name::op" of which only the schema is known, "(Tensor x, int n=1) -> Tensor": `impl` says what it does.
+    """An op "name::op" of which only the schema is known, "(Tensor x, int n=1) -> Tensor": `impl`
+    says what it does.
 
     >>> rushlight.library.define("mylib::plus", "(Tensor x, int n=1) -> Tensor")
     >>> _ = rushlight.library.impl("mylib::plus", "cpu")(lambda x, n: x + n)
     >>> rushlight.ops.mylib.plus(rushlight.ones(2))
     tensor([2., 2.])
     """
-    inside = schema[schema.index("(") + 1:schema.rindex("->")].rstrip(" )")
+    inside = schema[schema.index("(") + 1 : schema.rindex("->")].rstrip(" )")
     parameters, written = [], []
     kind: Any = Parameter.POSITIONAL_OR_KEYWORD
     for part in re.split(r",\s*(?![^(\[]*[)\]])", inside) if inside else ():
@@ -172,13 +227,16 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
             continue
         left, has_default, default = part.partition("=")
         type_, _, name = left.strip().rpartition(" ")
-        parameters.append(Parameter(name, kind, default=literal_eval(default) if has_default else Parameter.empty))
+        parameters.append(
+            Parameter(name, kind, default=literal_eval(default) if has_default else Parameter.empty)
+        )
         written += [name] if "!" in type_ else []
     known(CustomOp(qualname.partition(".")[0], Signature(parameters), written))
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """What an op does on devices of these types: `impl("name::op", "cpu")`, or `impl(library, "op", "CPU")`; a decorator.
+    """What an op does on devices of these types: `impl("name::op", "cpu")`, or `impl(library, "op",
+    "CPU")`; a decorator.
 
     >>> rushlight.library.define("mylib::twice", "(Tensor x) -> Tensor")
     >>> @rushlight.library.impl("mylib::twice", "cpu")
@@ -216,11 +274,18 @@ class Library:
         return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", **options: Any) -> None:
-        """What an op of the namespace does. NotImplementedError for a key that stands for graphs: `register_autograd`."""
+        """What an op of the namespace does. NotImplementedError for a key that stands for graphs:
+        `register_autograd`."""
         key = dispatch_key or self.dispatch_key
         if key.lower().startswith("autograd"):
-            raise NotImplementedError(explain(f"ops have no kernels for {key} here", "torch.library.register_autograd"))
-        op = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name.rpartition('::')[2].partition('.')[0]}"
+            raise NotImplementedError(
+                explain(f"ops have no kernels for {key} here", "torch.library.register_autograd")
+            )
+        op = (
+            op_name
+            if isinstance(op_name, CustomOp)
+            else f"{self.ns}::{op_name.rpartition('::')[2].partition('.')[0]}"
+        )
         defined(op).register_kernel(key or "CompositeImplicitAutograd", fn)
 
 
@@ -229,13 +294,22 @@ def defined(op: str | CustomOp) -> CustomOp:
     if isinstance(op, CustomOp):
         return op
     if op not in DEFINED:
-        raise RuntimeError(explain(f"operator {op} does not exist", "make it with torch.library.custom_op"))
+        raise RuntimeError(
+            explain(f"operator {op} does not exist", "make it with torch.library.custom_op")
+        )
     return DEFINED[op]
 
 
-def register_autograd(op: str | CustomOp, backward: Callable, /, *, setup_context: Callable | None = None,
-                      lib: Any = None) -> None:
-    """gradients of the inputs = backward(ctx, *grads): `CustomOp.register_autograd` of the op, or of that name.
+def register_autograd(
+    op: str | CustomOp,
+    backward: Callable,
+    /,
+    *,
+    setup_context: Callable | None = None,
+    lib: Any = None,
+) -> None:
+    """gradients of the inputs = backward(ctx, *grads): `CustomOp.register_autograd` of the op, or
+    of that name.
 
     >>> @rushlight.library.custom_op("mylib::square", mutates_args=())
     ... def square(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -253,8 +327,11 @@ def register_autograd(op: str | CustomOp, backward: Callable, /, *, setup_contex
     defined(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_fake(op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None, **options: Any) -> Any:
-    """out of tensors without elements = func(*args): `CustomOp.register_fake` of the op, or of that name.
+def register_fake(
+    op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None, **options: Any
+) -> Any:
+    """out of tensors without elements = func(*args): `CustomOp.register_fake` of the op, or of that
+    name.
 
     >>> @rushlight.library.custom_op("mylib::halved", mutates_args=())
     ... def halved(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -271,8 +348,11 @@ def register_fake(op: str | CustomOp, func: Callable | None = None, /, *, lib: A
 impl_abstract = register_fake
 
 
-def register_kernel(op: str | CustomOp, device_types: Any, func: Callable | None = None, /, *, lib: Any = None) -> Any:
-    """out = func(*args) on devices of these types: `CustomOp.register_kernel` of the op, or of that name.
+def register_kernel(
+    op: str | CustomOp, device_types: Any, func: Callable | None = None, /, *, lib: Any = None
+) -> Any:
+    """out = func(*args) on devices of these types: `CustomOp.register_kernel` of the op, or of that
+    name.
 
     >>> rushlight.library.define("mylib::third", "(Tensor x) -> Tensor")
     >>> @rushlight.library.register_kernel("mylib::third", "cpu")
@@ -299,5 +379,15 @@ def register_vmap(op: str | CustomOp, func: Callable | None = None, /, *, lib: A
     return defined(op).register_vmap(func)
 
 
-__all__ = ["Library", "Tag", "custom_op", "define", "impl", "impl_abstract", "register_autograd",
-           "register_fake", "register_kernel", "register_vmap"]
+__all__ = [
+    "Library",
+    "Tag",
+    "custom_op",
+    "define",
+    "impl",
+    "impl_abstract",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+]

@@ -1,4 +1,5 @@
 """torch.autograd.forward_ad: forward mode with dual tensors."""
+
 from rushlight.func.forward_ad import (
     UnpackedDualTensor,
     dual_level,

@@ -1,4 +1,5 @@
 """torch.autograd.function: `Function`, an op of the user's with a forward and a backward."""
+
 from rushlight.core.function import (
     Function,
     FunctionCtx,

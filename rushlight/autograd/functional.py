@@ -1,4 +1,5 @@
 """torch.autograd.functional: Jacobians, Hessians and their products with vectors."""
+
 from rushlight.func.jacobian_api import (
     hessian,
     hvp,

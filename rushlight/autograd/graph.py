@@ -1,4 +1,6 @@
-"""torch.autograd.graph: hooks on saved tensors, gradient edges, hooks on several gradients, versions."""
+"""torch.autograd.graph: hooks on saved tensors, gradient edges, hooks on several gradients,
+versions."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,20 +10,31 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.clock import stamp
 from rushlight.core.engine import tensors_in
 from rushlight.core.mode import Inner, Setting, innermost, mode, taken, transposing
 from rushlight.core.node import Handle, Node, Packed, hooks_of, unpacked
-from rushlight.core.views import as_it_is
-from rushlight.base.errors import explain
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
+from rushlight.core.views import as_it_is
 
-__all__ = ["GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Handle",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class saved_tensors_hooks(Setting, Inner):
-    """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook; backward unpacks it.
+    """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook;
+    backward unpacks it.
 
     >>> def pack(x):
     ...     print("saves", x.item())
@@ -62,18 +75,35 @@ class saved_tensors_hooks(Setting, Inner):
         if self.waiting is not None:
             self.waiting.append(out)
             return
-        first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t._node), None)
+        first = (
+            out
+            if isinstance(out, Tensor)
+            else next((t for t in out if isinstance(t, Tensor) and t._node), None)
+        )
         node = None if first is None or first._node is None else first._node.source()[0]
-        if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):
+        if (
+            node is None
+            or node.leaf
+            or not node.saved
+            or any(isinstance(s, Packed) for s in node.saved)
+        ):
             return
         names = node.op.saves if node.op is not None else ()
-        node.saved = tuple(self.packed(item, names[i:i + 1] == ("out",)) for i, item in enumerate(node.saved))
+        node.saved = tuple(
+            self.packed(item, names[i : i + 1] == ("out",)) for i, item in enumerate(node.saved)
+        )
         hooks_of(node).unpack = self.restore
 
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            is_number = item._array.ndim == 0 and item._node is None  # the 3 of x ** 3 is not packed
-            return item if is_number else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
+            is_number = (
+                item._array.ndim == 0 and item._node is None
+            )  # the 3 of x ** 3 is not packed
+            return (
+                item
+                if is_number
+                else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
+            )
         if not is_out or item is None:  # None: the rule does not need the output (x ** 2)
             return item
         return Packed(self, self.pack_one(from_array(item)), raw=ref(item))
@@ -82,20 +112,32 @@ class saved_tensors_hooks(Setting, Inner):
         before = t._version
         value = unwatched(self.pack, t)
         if t._version != before:
-            raise RuntimeError(explain("A saved tensor pack hook is modifying its input in place.",
-                                       "let it work on a clone()"))
+            raise RuntimeError(
+                explain(
+                    "A saved tensor pack hook is modifying its input in place.",
+                    "let it work on a clone()",
+                )
+            )
         return value
 
     def restore(self, node: Node) -> None:
         """Unpack the node's saved values before its rules run."""
         if node.saved is not None:
             packed, node.saved = node.saved, tuple(map(unpacked, node.saved))
-            if any(isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now) for p, now in zip(packed, node.saved)):
-                noted = getattr(node, "_writes", ())  # the output's write log: a write to it does not change the copy
-                node._writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
+            if any(
+                isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now)
+                for p, now in zip(packed, node.saved)
+            ):
+                noted = getattr(
+                    node, "_writes", ()
+                )  # the output's write log: a write to it does not change the copy
+                node._writes = (
+                    [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
+                )
 
     def unpacked(self, packed: Packed) -> Any:
-        """The saved value for the rule: the tensor with its node, or the array of a saved output."""
+        """The saved value for the rule: the tensor with its node, or the array of a saved
+        output."""
         t = unwatched(self.unpack, packed.value)
         if packed.raw is not None:
             return t._array
@@ -107,15 +149,20 @@ class saved_tensors_hooks(Setting, Inner):
 
 
 def copied_memory(before: Any, now: Any) -> bool:
-    """Whether the unpacked array `now` lies in other memory than the packed one; `before` is None if that was freed."""
-    return before is None or (isinstance(before, np.ndarray) and not np.may_share_memory(before, now))
+    """Whether the unpacked array `now` lies in other memory than the packed one; `before` is None
+    if that was freed."""
+    return before is None or (
+        isinstance(before, np.ndarray) and not np.may_share_memory(before, now)
+    )
 
 
 def packed_at_the_end(function: Callable) -> Callable:
-    """A decorator for functions that are one op in torch and write to buffers: pack hooks run after these writes.
+    """A decorator for functions that are one op in torch and write to buffers: pack hooks run after
+    these writes.
 
-    Without it, a checkpoint would miss the writes: its hooks stop the recomputation once all saved tensors are packed.
-    """
+    Without it, a checkpoint would miss the writes: its hooks stop the recomputation once all saved
+    tensors are packed."""
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         hooks = innermost(saved_tensors_hooks, mode().watch)
@@ -129,11 +176,13 @@ def packed_at_the_end(function: Callable) -> Callable:
         for out in results:
             hooks.pack_saved(out)
         return made
+
     return call
 
 
 class Unwatched(Setting):
-    """Without a watcher and without grad mode: the ops of a hook are neither observed nor recorded."""
+    """Without a watcher and without grad mode: the ops of a hook are neither observed nor
+    recorded."""
 
     changes = {"watch": None, "grad": False}
 
@@ -159,7 +208,8 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(Setting, Inner):
-    """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering this inside such hooks.
+    """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering
+    this inside such hooks.
 
     >>> graph = rushlight.autograd.graph
     >>> try:
@@ -197,8 +247,10 @@ def increment_version(tensor: Tensor) -> None:
 
 # -- hooks on several gradients --------------------------------------------------------------------
 
+
 class Gathering:
-    """Collects the gradients of several tensors in one backward, and calls the hook when all have arrived.
+    """Collects the gradients of several tensors in one backward, and calls the hook when all have
+    arrived.
 
     `nodes`: the nodes of the tensors. `first`: call the hook with the first gradient instead.
     """
@@ -243,11 +295,14 @@ class Handles:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> Handles:
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all"
+) -> Handles:
     """Call `fn(gradients)` once backward has computed the gradients of all these tensors.
 
-    `gradients` has None for a tensor that this backward does not reach. mode="any": call `fn(gradient)` with the first
-    gradient. ValueError for another mode, RuntimeError for a tensor that does not require a gradient.
+    `gradients` has None for a tensor that this backward does not reach. mode="any": call
+    `fn(gradient)` with the first gradient. ValueError for another mode, RuntimeError for a tensor
+    that does not require a gradient.
 
     >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
     >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs), "gradients"))
@@ -262,7 +317,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
 
 
 class GradientEdge(NamedTuple):
-    """(node, output_nr): the node that made a tensor, or accumulates its gradient, and the number of the output.
+    """(node, output_nr): the node that made a tensor, or accumulates its gradient, and the number
+    of the output.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> edge = rushlight.autograd.graph.get_gradient_edge(x)
@@ -274,11 +330,14 @@ class GradientEdge(NamedTuple):
     output_nr: int
     ownership_token: Any = None
 
-    _node = property(lambda self: self.node, doc="The node, under the name that tensors have for theirs.")
+    _node = property(
+        lambda self: self.node, doc="The node, under the name that tensors have for theirs."
+    )
 
     @property
     def key(self) -> Node:
-        """The node that receives this output's gradient: an `Output` if `node` has several outputs."""
+        """The node that receives this output's gradient: an `Output` if `node` has several
+        outputs."""
         return self.ownership_token if self.ownership_token is not None else self.node
 
 
@@ -289,15 +348,22 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     'MulBackward0'
     """
     if tensor._node is None:
-        raise RuntimeError(explain("It is not possible to get the gradient edge for a Tensor that does not require "
-                                   "gradients", "call requires_grad_() on it before it is used"))
+        raise RuntimeError(
+            explain(
+                "It is not possible to get the gradient edge for a Tensor that does not require "
+                "gradients",
+                "call requires_grad_() on it before it is used",
+            )
+        )
     return GradientEdge(*tensor._node.source(), tensor._node)
 
 
 # -- writes to saved tensors -----------------------------------------------------------------------
 
+
 class allow_mutation_on_saved_tensors(Setting, Inner):
-    """Inside, a saved tensor is copied before a write to it: backward uses the values from before the write.
+    """Inside, a saved tensor is copied before a write to it: backward uses the values from before
+    the write.
 
     >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():
     ...     a = rushlight.ones(2, requires_grad=True)
@@ -310,7 +376,8 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
     """
 
     def __init__(self) -> None:
-        # id of a tensor that owns memory -> (the tensor, the nodes that have saved it or a view of it)
+        # id of a tensor that owns memory -> (the tensor, the nodes that have saved it or a view of
+        # it)
         self.users: dict[int, tuple[Tensor, list[Node]]] = {}
 
     @property
@@ -345,7 +412,11 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
         writes_of(tensor)  # made now: the write would make the log and give it to the node again
         root, nodes = self.users.pop(id(tensor._root), (None, []))
         for node in dict.fromkeys(nodes):
-            node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
+            node.saved = (
+                tuple([self.copied(item, root) for item in node.saved or ()])
+                if node.saved
+                else node.saved
+            )
             node._writes = []  # the node now holds a copy, which no program writes to
 
     def copied(self, item: Any, root: Any) -> Any:
@@ -355,4 +426,8 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
                 return as_it_is(item) if item._root is root else item
         if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
             return type(item)([self.copied(part, root) for part in item])
-        return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array) else item
+        return (
+            item.copy()
+            if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array)
+            else item
+        )

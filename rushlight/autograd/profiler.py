@@ -1,4 +1,5 @@
 """torch.autograd.profiler: the older name of `torch.profiler`."""
+
 from __future__ import annotations
 
 from contextlib import nullcontext

@@ -1,10 +1,12 @@
-"""`Variable`: the class of tensors with gradients in old versions of torch. Today every tensor is one."""
+"""`Variable`: the class of tensors with gradients in old versions of torch. Today every tensor is
+one."""
+
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.views import detached
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import detached
 
 
 class VariableType(type):
@@ -13,7 +15,9 @@ class VariableType(type):
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor)
 
-    def __call__(cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
+    def __call__(
+        cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool | None = None
+    ) -> Tensor:
         """A new leaf on the memory of `data`."""
         if data is None:
             data = Tensor()

@@ -1,9 +1,10 @@
-"""Memory for large results, used again: the system hands out fresh pages one by one, zeroed, at 2 to 4 GB/s.
+"""Memory for large results, used again: the system hands out fresh pages one by one, zeroed, at 2
+to 4 GB/s.
 
-Arrays that were handed out are remembered, and handed out again once nobody else holds them, views of them included.
-At most MOST bytes are remembered. They begin with a line of the cache: then NumPy writes past the caches, and an addition
-of 10 million numbers takes 9.4 ms, not 14.
-"""
+Arrays that were handed out are remembered, and handed out again once nobody else holds them, views
+of them included. At most MOST bytes are remembered. They begin with a line of the cache: then NumPy
+writes past the caches, and an addition of 10 million numbers takes 9.4 ms, not 14."""
+
 from __future__ import annotations
 
 import os
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-LEAST, MOST = 1 << 20, 1 << 29                    # bytes: of an array that is remembered; of all of them
-LINE = 64                                         # bytes
+LEAST, MOST = 1 << 20, 1 << 29  # bytes: of an array that is remembered; of all of them
+LINE = 64  # bytes
 
 
 def held_by_us() -> int:
@@ -43,7 +44,11 @@ class Memory:
             known = self.known.get((shape, dtype))
             if known is not None:
                 for array in known:
-                    if sys.getrefcount(array) == HELD_BY_US and array.shape == shape and array.flags.carray:
+                    if (
+                        sys.getrefcount(array) == HELD_BY_US
+                        and array.shape == shape
+                        and array.flags.carray
+                    ):
                         return array
             size = prod(shape) * dtype.itemsize
             if not LEAST <= size <= MOST or not self.room(size):
@@ -54,7 +59,8 @@ class Memory:
         return array
 
     def room(self, size: int) -> bool:
-        """Whether so many bytes more may be remembered; arrays of other shapes that nobody holds are let go for it."""
+        """Whether so many bytes more may be remembered; arrays of other shapes that nobody holds
+        are let go for it."""
         if self.bytes + size > MOST:
             for key, known in list(self.known.items()):
                 kept = []
@@ -71,9 +77,10 @@ class Memory:
 
 
 def give_back() -> None:
-    """Let go of the arrays that nobody holds, and hand what was freed back to the system, where the C library can: glibc's
-    allocator keeps pages among those in use."""
+    """Let go of the arrays that nobody holds, and hand what was freed back to the system, where the
+    C library can: glibc's allocator keeps pages among those in use."""
     import ctypes
+
     with memory.lock:
         memory.room(MOST)
     try:
@@ -83,7 +90,8 @@ def give_back() -> None:
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An array at the beginning of a line of the cache. Its views hold it, not the bytes below: these are no array."""
+    """An array at the beginning of a line of the cache. Its views hold it, not the bytes below:
+    these are no array."""
     held = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
     return ndarray(shape, dtype, PickleBuffer(held), -held.ctypes.data % LINE)
 
@@ -92,7 +100,7 @@ memory = Memory()
 
 
 def after_fork() -> None:
-    memory.lock = Lock()                          # another thread may have held it
+    memory.lock = Lock()  # another thread may have held it
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,5 @@
-"""`device` and `Layout`. Other devices can be named, but all tensors are on the CPU, or on "meta" without elements."""
+"""`device` and `Layout`. Other devices can be named, but all tensors are on the CPU, or on "meta"
+without elements."""
 
 from __future__ import annotations
 
@@ -8,18 +9,40 @@ from typing import Any
 
 from rushlight.base.errors import NoCuda, explain
 
-KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
-         "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+KNOWN = (
+    "cpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+)
 DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 
 
 class device:
-    """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
+    """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of
+    a device.
 
-    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they
-    mean the same memory. Used as a context manager, a device is the default for new tensors inside. All devices that torch
-    knows can be named and compared; tensors can be on the CPU, or on "meta" without elements (`placed`).
-    RuntimeError for an unknown device or a malformed string.
+    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal,
+    though they mean the same memory. Used as a context manager, a device is the default for new
+    tensors inside. All devices that torch knows can be named and compared; tensors can be on the
+    CPU, or on "meta" without elements (`placed`). RuntimeError for an unknown device or a malformed
+    string.
 
     >>> rushlight.device("cpu", 0), rushlight.device("cpu").index
     (device(type='cpu', index=0), None)
@@ -35,11 +58,20 @@ class device:
         elif isinstance(type, str):
             kind, position = _parsed(type, index)
         elif type.__class__ is int and index is None:
-            raise RuntimeError("device(): " + ("Device index must not be negative" if type < 0 else "Cannot access "
-                               "accelerator device when none is available") + f": {type}: write 'cpu'")
+            raise RuntimeError(
+                "device(): "
+                + (
+                    "Device index must not be negative"
+                    if type < 0
+                    else "Cannot access accelerator device when none is available"
+                )
+                + f": {type}: write 'cpu'"
+            )
         else:
-            raise TypeError(f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
-                            + ("" if index is None else f" with index {index!r}"))
+            raise TypeError(
+                f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
+                + ("" if index is None else f" with index {index!r}")
+            )
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", position)
 
@@ -85,15 +117,25 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
         raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
     kind, number = match.groups()
     if kind not in KNOWN:
-        raise RuntimeError(explain(f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: "
-                                   f"{kind}", "write 'cpu', the only device that is here"))
+        raise RuntimeError(
+            explain(
+                f"device(): Expected one of {', '.join(KNOWN)} device type at start of device "
+                "string: "
+                f"{kind}",
+                "write 'cpu', the only device that is here",
+            )
+        )
     if index is None:
         return kind, None if number is None else int(number)
     if number is not None:
-        raise RuntimeError("device(): type (string) must not include an index because index was passed "
-                           f"explicitly: '{text}' and {index}: drop one of them")
+        raise RuntimeError(
+            "device(): type (string) must not include an index because index was passed "
+            f"explicitly: '{text}' and {index}: drop one of them"
+        )
     if isinstance(index, bool) or not isinstance(index, int):
-        raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
+        raise TypeError(
+            f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
+        )
     if index < 0:
         raise RuntimeError(f"device(): Device index must not be negative, but is {index}")
     return kind, index
@@ -105,14 +147,19 @@ def present(place: str | int | device) -> device:
     if place.type != "cpu":
         cuda = place.type == "cuda"
         raise (NoCuda if cuda else RuntimeError)(
-            explain(f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only "
-                    "device of rushlight is 'cpu'",
-                    "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places"))
+            explain(
+                f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not "
+                "exist here: the only "
+                "device of rushlight is 'cpu'",
+                "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places",
+            )
+        )
     return place
 
 
 def placed(place: Any) -> device:
-    """The device for a new tensor: the CPU, or "meta"; for None the default device. RuntimeError for any other device."""
+    """The device for a new tensor: the CPU, or "meta"; for None the default device. RuntimeError
+    for any other device."""
     if place is None:
         return chosen.get()
     if place is CPU:
@@ -133,7 +180,8 @@ ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:
-    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be named only.
+    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be
+    named only.
 
     >>> rushlight.ones(2).layout
     torch.strided
@@ -149,5 +197,7 @@ class Layout:
         return self.name
 
 
-strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(Layout, (
-    "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    Layout,
+    ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"),
+)

@@ -1,7 +1,8 @@
-"""The dtypes of tensors and torch's rules between them: promotion, casting, limits, the default dtype.
+"""The dtypes of tensors and torch's rules between them: promotion, casting, limits, the default
+dtype.
 
-A `dtype` is a singleton: compare with `is`. `float32.numpy` is NumPy's dtype of the arrays behind tensors.
-"""
+A `dtype` is a singleton: compare with `is`. `float32.numpy` is NumPy's dtype of the arrays behind
+tensors."""
 
 from __future__ import annotations
 
@@ -20,18 +21,29 @@ BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of p
 class dtype:
     """The type of a tensor's elements, such as `rushlight.float32`.
 
-    Attributes: `name` ('float32'), `numpy` (NumPy's dtype), `itemsize` (bytes), `category` (0 bool, 1
-    integer, 2 floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and `scalar_type`
-    (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per dtype, also after pickling and copying.
+    Attributes: `name` ('float32'), `numpy` (NumPy's dtype), `itemsize` (bytes), `category` (0 bool,
+    1 integer, 2 floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and
+    `scalar_type` (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per
+    dtype, also after pickling and copying.
 
     >>> rushlight.float32, rushlight.float32.itemsize, rushlight.complex64.to_real()
     (torch.float32, 4, torch.float32)
     """
 
-    __slots__ = ("name", "numpy", "itemsize", "category", "scalar_type",
-                 "is_floating_point", "is_complex", "is_signed")
+    __slots__ = (
+        "name",
+        "numpy",
+        "itemsize",
+        "category",
+        "scalar_type",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+    )
 
-    def __init__(self, name: str, scalar_type: str, category: int, itemsize: int, is_signed: bool = True):
+    def __init__(
+        self, name: str, scalar_type: str, category: int, itemsize: int, is_signed: bool = True
+    ):
         self.name = name
         self.scalar_type = scalar_type
         self.category = category
@@ -39,7 +51,9 @@ class dtype:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        if hasattr(np, name):  # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        if hasattr(
+            np, name
+        ):  # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -47,25 +61,34 @@ class dtype:
         if attribute != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
         if self.name != "bfloat16":
-            raise NotImplementedError(f"tensors of torch.{self.name} do not exist here, only its name does: convert to "
-                                      "another dtype")
+            raise NotImplementedError(
+                f"tensors of torch.{self.name} do not exist here, only its name does: convert to "
+                "another dtype"
+            )
         try:
             import ml_dtypes
         except ImportError as error:
-            raise ImportError("torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from error
+            raise ImportError(
+                "torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes"
+            ) from error
         self.numpy = np.dtype(ml_dtypes.bfloat16)
         return self.numpy
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if there is none."""
+        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if there
+        is none."""
         if self.is_complex:
             return self
         if self is float16:
-            raise RuntimeError("torch.complex32, the complex of torch.float16, does not exist here, as NumPy "
-                               "has none: convert to torch.float32 first")
+            raise RuntimeError(
+                "torch.complex32, the complex of torch.float16, does not exist here, as NumPy "
+                "has none: convert to torch.float32 first"
+            )
         if not self.is_floating_point:
-            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a "
-                               "floating-point dtype first")
+            raise RuntimeError(
+                f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a "
+                "floating-point dtype first"
+            )
         return complex128 if self is float64 else complex64
 
     def to_real(self) -> dtype:
@@ -98,19 +121,47 @@ float64 = dtype("float64", "Double", FLOATING, 8)
 complex64 = dtype("complex64", "ComplexFloat", COMPLEX, 8)
 complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 
-DTYPES = (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-          float16, bfloat16, float32, float64, complex64, complex128)
+DTYPES = (
+    bool_,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
 
 # Dtypes that no tensor has; they exist for comparisons in programs.
-NAMED_ONLY = (dtype("complex32", "ComplexHalf", COMPLEX, 4), *(
-    dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1) for kind in (
-        "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")), dtype("qint8", "QInt8", INTEGER, 1),
-    dtype("quint8", "QUInt8", INTEGER, 1, is_signed=False), dtype("qint32", "QInt32", INTEGER, 4))
+NAMED_ONLY = (
+    dtype("complex32", "ComplexHalf", COMPLEX, 4),
+    *(
+        dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1)
+        for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+    ),
+    dtype("qint8", "QInt8", INTEGER, 1),
+    dtype("quint8", "QUInt8", INTEGER, 1, is_signed=False),
+    dtype("qint32", "QInt32", INTEGER, 4),
+)
 
 # Every name under which the package exports a dtype.
 NAMES: dict[str, dtype] = {d.name: d for d in DTYPES + NAMED_ONLY} | {
-    "short": int16, "int": int32, "long": int64, "half": float16, "float": float32, "double": float64,
-    "chalf": NAMED_ONLY[0], "cfloat": complex64, "cdouble": complex128,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "chalf": NAMED_ONLY[0],
+    "cfloat": complex64,
+    "cdouble": complex128,
 }
 
 _BY_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in DTYPES if d is not bfloat16}
@@ -135,14 +186,19 @@ def _of_any(numpy_dtype: np.dtype) -> dtype:
         return _BY_NUMPY[numpy_dtype]
     native = numpy_dtype.newbyteorder("=")
     if native in _BY_NUMPY:
-        raise TypeError(f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: "
-                        f"convert the array with .astype('{native.name}')")
-    raise TypeError(f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one "
-                    "of " + ", ".join(d.name for d in DTYPES))
+        raise TypeError(
+            f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: "
+            f"convert the array with .astype('{native.name}')"
+        )
+    raise TypeError(
+        f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one "
+        "of " + ", ".join(d.name for d in DTYPES)
+    )
 
 
 def as_dtype(value: Any) -> dtype:
-    """The dtype that an argument `dtype=` means: a dtype, or as in torch Python's bool, int, float, complex.
+    """The dtype that an argument `dtype=` means: a dtype, or as in torch Python's bool, int, float,
+    complex.
 
     >>> as_dtype(float)
     torch.float64
@@ -151,8 +207,10 @@ def as_dtype(value: Any) -> dtype:
         return value
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
-    raise TypeError(f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: "
-                    "use one such as torch.float32")
+    raise TypeError(
+        f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: "
+        "use one such as torch.float32"
+    )
 
 
 def or_default(value: Any) -> dtype:
@@ -161,7 +219,8 @@ def or_default(value: Any) -> dtype:
 
 
 def of_scalar(value: Any) -> dtype:
-    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
+    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its
+    complex."""
     if isinstance(value, (float, np.floating)):  # the most frequent case first
         return _default
     if isinstance(value, (bool, np.bool_)):
@@ -170,16 +229,27 @@ def of_scalar(value: Any) -> dtype:
         return int64
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
-    raise TypeError(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, float or complex")
+    raise TypeError(
+        f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
+        "float or complex"
+    )
 
 
-# -- promotion -----------------------------------------------------------------------------------------------
+# -- promotion -------------------------------------------------------------------------------------
+
 
 def holding(numbers: Any, d: dtype) -> np.ndarray:
-    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold: imaginary parts, integers
-    out of range. (For unsigned dtypes of n bits, a negative k means 2^n + k.)"""
+    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold:
+    imaginary parts, integers out of range. (For unsigned dtypes of n bits, a negative k means 2^n +
+    k.)"""
     kind, python = d.numpy.kind, numbers.__class__
-    if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
+    if (
+        python is float
+        and kind == "f"
+        and -6e4 < numbers < 6e4
+        or python is int
+        and -1 < numbers < 128
+    ):
         return np.array(numbers, d.numpy)  # without checks, for speed
     a, wrong = np.asarray(numbers), False
     if a.dtype == d.numpy:
@@ -191,17 +261,24 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
         lowest = -int(limits.max) if kind == "u" and a.dtype.kind != "f" else limits.min
         wrong = wrong or not bool(((a >= lowest) & (a <= limits.max)).all())
     if wrong:
-        raise RuntimeError(explain(f"value cannot be converted to type {str(d).removeprefix('torch.')} without overflow",
-                                   "give a dtype that holds it, or the real part of a complex number"))
+        raise RuntimeError(
+            explain(
+                f"value cannot be converted to type {str(d).removeprefix('torch.')} without "
+                "overflow",
+                "give a dtype that holds it, or the real part of a complex number",
+            )
+        )
     with np.errstate(all="ignore"):
         return a.astype(d.numpy)
 
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 -> int16.
+    """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 ->
+    int16.
 
-    RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in torch.
+    RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in
+    torch.
 
     >>> rushlight.promote_types(rushlight.int64, rushlight.float16)
     torch.float16
@@ -212,11 +289,16 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return type1
     low, high = sorted((type1, type2), key=lambda d: (d.category, d.itemsize))
     if not _BAREBONES.isdisjoint((low, high)) and not high.is_floating_point:
-        raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, attempted to "
-                           f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)")
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to "
+            f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
+        )
     if high is complex64 and low is float64:
         return complex128
-    if (low.category, low.itemsize) == (high.category, high.itemsize):  # uint8, int8 or float16, bfloat16
+    if (low.category, low.itemsize) == (
+        high.category,
+        high.itemsize,
+    ):  # uint8, int8 or float16, bfloat16
         return float32 if high.is_floating_point else int16
     return high
 
@@ -224,8 +306,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
     """The dtype of an operation on operands given as pairs of (dtype, kind).
 
-    Kinds: 0 a tensor with dimensions, 1 a 0-d tensor, 2 a Python number. Operands of one kind promote
-    together; a higher kind changes the result of a lower one only when it is of a higher category.
+    Kinds: 0 a tensor with dimensions, 1 a 0-d tensor, 2 a Python number. Operands of one kind
+    promote together; a higher kind changes the result of a lower one only when it is of a higher
+    category.
 
     >>> result_dtype([(float32, 0), (float64, 1)]), result_dtype([(int32, 0), (float64, 1)])
     (torch.float32, torch.float64)
@@ -246,7 +329,8 @@ def _of_kinds(*kinds: dtype | None) -> dtype:
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
-    """The dtype `first`, raised to the category of `later`, the dtype of operands of later kinds."""
+    """The dtype `first`, raised to the category of `later`, the dtype of operands of later
+    kinds."""
     if first.is_floating_point and later.is_complex:
         return first.to_complex()
     if first is bool_:
@@ -263,13 +347,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-# -- the default dtype ---------------------------------------------------------------------------------------
+# -- the default dtype -----------------------------------------------------------------------------
 
 _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set otherwise.
+    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set
+    otherwise.
 
     >>> rushlight.get_default_dtype()
     torch.float32
@@ -278,7 +363,8 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Sets the default dtype, in the whole process as in torch (by one assignment: safe with threads).
+    """Sets the default dtype, in the whole process as in torch (by one assignment: safe with
+    threads).
 
     TypeError unless `d` is a floating-point dtype.
 
@@ -289,25 +375,32 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError("set_default_dtype(): only floating-point types are supported as the default type, "
-                        f"not {d!r}: use one such as torch.float32")
+        raise TypeError(
+            "set_default_dtype(): only floating-point types are supported as the default type, "
+            f"not {d!r}: use one such as torch.float32"
+        )
     _default = d
 
 
-# -- limits --------------------------------------------------------------------------------------------------
+# -- limits ----------------------------------------------------------------------------------------
 
 # eps, max, min, tiny of 8-bit floating-point dtypes, which lack some infinities and nans
-_EIGHT_BITS = {"float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
-               "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
-               "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127)}
+_EIGHT_BITS = {
+    "float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6),
+    "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
+    "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127),
+}
 _MANTISSA_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8), float64: (52, 11)}
 
 
 class finfo:
-    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of the default dtype.
+    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of
+    the default dtype.
 
-    With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny = 2^(1-e),
-    resolution = 10^-floor(m log10 2). TypeError for other dtypes.
+    With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny =
+    2^(1-e), resolution = 10^-floor(m log10 2). TypeError for other dtypes.
 
     >>> rushlight.finfo(rushlight.float16).max, rushlight.finfo(rushlight.float32).eps
     (65504.0, 1.1920928955078125e-07)
@@ -318,7 +411,10 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         real = _default if type is None else _checked(type, "finfo").to_real()
         if not real.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo to handle it")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo "
+                "to handle it"
+            )
         if real.name in _EIGHT_BITS:
             self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
         else:
@@ -341,7 +437,8 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among them.
+    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among
+    them.
 
     >>> rushlight.iinfo(rushlight.int8)
     iinfo(min=-128, max=127, dtype=int8)
@@ -370,7 +467,10 @@ class iinfo:
 
 def _checked(value: Any, function: str) -> dtype:
     if not isinstance(value, dtype):
-        raise TypeError(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{type(value).__name__}"
+        )
     return value
 
 
@@ -387,5 +487,10 @@ def plain(array: np.ndarray) -> np.ndarray:
 def check_differentiable(d: dtype) -> None:
     """RuntimeError unless tensors of this dtype can require gradients."""
     if not (d.is_floating_point or d.is_complex):
-        raise RuntimeError(explain("only Tensors of floating point and complex dtype can require gradients",
-                                   "convert it first: x.float()", dtype=d))
+        raise RuntimeError(
+            explain(
+                "only Tensors of floating point and complex dtype can require gradients",
+                "convert it first: x.float()",
+                dtype=d,
+            )
+        )

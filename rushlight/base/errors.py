@@ -1,4 +1,6 @@
-"""Error messages that name the user's statement, the facts and a cure; warnings at the user's line."""
+"""Error messages that name the user's statement, the facts and a cure; warnings at the user's
+line."""
+
 from __future__ import annotations
 
 import linecache
@@ -15,8 +17,10 @@ from rushlight.base.text import GENERATED
 F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OURS = (PACKAGE, "<frozen ", GENERATED)           # the package's files, Python's import, generated functions
-DEMO = PACKAGE + "demo" + os.sep  # the demo is a program that uses the library: its statements count as the user's
+OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
+DEMO = (
+    PACKAGE + "demo" + os.sep
+)  # the demo is a program that uses the library: its statements count as the user's
 
 
 @lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
@@ -26,7 +30,8 @@ def ours(file: str) -> bool:
 
 
 class LinAlgError(RuntimeError):
-    """A x = b has no solution: a matrix is singular, or not positive-definite. torch.linalg.LinAlgError, a RuntimeError.
+    """A x = b has no solution: a matrix is singular, or not positive-definite.
+    torch.linalg.LinAlgError, a RuntimeError.
 
     >>> try:
     ...     rushlight.linalg.inv(rushlight.zeros(2, 2))
@@ -37,7 +42,8 @@ class LinAlgError(RuntimeError):
 
 
 class Absent:
-    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an instance of them.
+    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an
+    instance of them.
 
     Calling such a class raises NotImplementedError with `because`: the reason and the cure.
     """
@@ -53,7 +59,8 @@ class NoArray(NotImplementedError):
     """Raised when an op reads `._array` of an operand that has none: a sparse tensor."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The result of the op `name` on such operands; raises NotImplementedError if the op does not take them."""
+        """The result of the op `name` on such operands; raises NotImplementedError if the op does
+        not take them."""
         raise self
 
 
@@ -66,7 +73,8 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def line_of(code: CodeType, lasti: int) -> int:
-    """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place is shown."""
+    """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place
+    is shown."""
     for start, end, line in code.co_lines():
         if start <= lasti < end and line is not None:
             return line
@@ -88,7 +96,14 @@ def here() -> str:
 
 def explain(what: str, cure: str = "", **facts: object) -> str:
     """A message of one sentence, then a line for each fact, the user's statement and the cure."""
-    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
+    lines = [
+        what,
+        *(
+            f"  {name.replace('_', ' ')}: {fact}"
+            for name, fact in facts.items()
+            if fact is not None
+        ),
+    ]
     lines.append(f"  at: {here()}")
     if cure:
         lines.append(f"  cure: {cure}")
@@ -96,16 +111,22 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
 
 
 def placed(error: Exception) -> bool:
-    """Add the user's line to an error that rushlight raised without one. False if other code raised the error."""
+    """Add the user's line to an error that rushlight raised without one. False if other code raised
+    the error."""
     step, inside, line = error.__traceback__, False, None
     while step is not None:
         code = step.tb_frame.f_code
         inside = ours(code.co_filename)
         line = line if inside else place(code, step.tb_lasti)
         step = step.tb_next
-    if inside and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
+    if inside and isinstance(
+        error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
+    ):
         text, _, cure = error.args[0].partition("; cure: ")
-        error.args = (f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""), *error.args[1:])
+        error.args = (
+            f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""),
+            *error.args[1:],
+        )
         return True
     return False
 
@@ -116,8 +137,12 @@ def meant(word: str, known: list[str]) -> str:
 
     lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), [*lower], 1) or [
-        name for name in lower if name == "".join(part[:1] for part in word.lower().split("_"))  # learning_rate: lr
-        or (len(name) > 2 and word.lower().startswith(name)) or (len(word) > 2 and name.startswith(word.lower()))]
+        name
+        for name in lower
+        if name == "".join(part[:1] for part in word.lower().split("_"))  # learning_rate: lr
+        or (len(name) > 2 and word.lower().startswith(name))
+        or (len(word) > 2 and name.startswith(word.lower()))
+    ]
     return f"; did you mean {lower[found[0]]}?" if found else ""
 
 
@@ -136,55 +161,85 @@ def overflowed(shape: tuple[int, ...]) -> RuntimeError:
 
 
 class NoCuda(RuntimeError, AssertionError):
-    """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for other devices."""
+    """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for
+    other devices."""
 
 
-# -- assigned and missing gradients ------------------------------------------------------------------------------------
+# -- assigned and missing gradients ----------------------------------------------------------------
+
 
 def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
-    """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to` and dtype `of`."""
+    """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to`
+    and dtype `of`."""
     if shape != to:
-        raise RuntimeError(explain(f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size "
-                                   f"'{list(to)}'. Please ensure that the gradient and the tensor are the same size"))
+        raise RuntimeError(
+            explain(
+                f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size "
+                f"'{list(to)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        )
     if dtype is not of:
-        raise RuntimeError(explain(f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype "
-                                   f"'{of}'. The gradient must match the tensor's grad_dtype", "convert the gradient first"))
+        raise RuntimeError(
+            explain(
+                f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype "
+                f"'{of}'. The gradient must match the tensor's grad_dtype",
+                "convert the gradient first",
+            )
+        )
 
 
 def not_populated() -> None:
     """Warn that backward does not set `.grad` of a non-leaf tensor."""
-    warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-         "use .retain_grad() on the non-leaf Tensor.")
+    warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+        "attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated "
+        "for a non-leaf Tensor, "
+        "use .retain_grad() on the non-leaf Tensor."
+    )
 
 
-# -- misspelt keywords -----------------------------------------------------------------------------------------------
+# -- misspelt keywords -----------------------------------------------------------------------------
+
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
-    """The TypeError for a keyword that `function` does not take; names the nearest known keyword, and all of them."""
+    """The TypeError for a keyword that `function` does not take; names the nearest known keyword,
+    and all of them."""
     names = [*known]
     cure = meant(word, names).removeprefix("; ")
-    return TypeError(explain(f"{function}() got an unexpected keyword argument '{word}'", cure,
-                             it_takes=", ".join(names) or "none"))
+    return TypeError(
+        explain(
+            f"{function}() got an unexpected keyword argument '{word}'",
+            cure,
+            it_takes=", ".join(names) or "none",
+        )
+    )
 
 
 def keywords(function: Callable) -> tuple[str, ...] | None:
-    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object to read."""
+    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object
+    to read."""
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None or code.co_flags & 8:  # CO_VARKEYWORDS: **kwargs
         return None
-    return code.co_varnames[code.co_posonlyargcount:code.co_argcount + code.co_kwonlyargcount]
+    return code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
 
 
-def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = "") -> F:
+def suggesting(
+    f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = ""
+) -> F:
     """Wrap `f`: an unknown keyword raises an error that names the nearest known one.
 
-    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module and name under which users
-    find the function. The wrapper makes a call slower, so a function with fewer than two optional arguments besides `out=`
-    is returned as it is: few keywords can be misspelt.
-    """
+    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module
+    and name under which users find the function. The wrapper makes a call slower, so a function
+    with fewer than two optional arguments besides `out=` is returned as it is: few keywords can be
+    misspelt."""
     known = keywords(f)
-    settings = 0 if known is None else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)  # type: ignore
+    settings = (
+        0
+        if known is None
+        else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
+    )  # type: ignore
     if settings < 2 and not spellings:
         return f
 
@@ -192,24 +247,33 @@ def suggesting(f: F, spellings: dict[str, str] | None = None, home: str | None =
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             if spellings is not None:
-                kwargs = {word if word in (known or ()) else spellings.get(word, word): v for word, v in kwargs.items()}
+                kwargs = {
+                    word if word in (known or ()) else spellings.get(word, word): v
+                    for word, v in kwargs.items()
+                }
             if known is not None:
                 for word in kwargs:
                     if word not in known:
-                        raise unexpected(name or f.__name__, word, [n for n in known if n != "self"])
+                        raise unexpected(
+                            name or f.__name__, word, [n for n in known if n != "self"]
+                        )
         try:
             return f(*args, **kwargs)
         except AttributeError as error:
-            if hasattr(error, "instead"):  # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
+            if hasattr(
+                error, "instead"
+            ):  # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
                 return error.instead(f, args, kwargs)
             check_given(f, args, kwargs, error)
             raise
+
     call.__module__ = home or f.__module__
     return call  # type: ignore[return-value]
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -> None:
-    """TypeError if the object without the attribute is an argument annotated as Tensor: F.softmax(None, 0)."""
+    """TypeError if the object without the attribute is an argument annotated as Tensor:
+    F.softmax(None, 0)."""
     # f may be wrapped by a check of __torch_function__
     named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)
     for i, (name, value) in enumerate((*named, *kwargs.items())):
@@ -218,14 +282,22 @@ def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
-    """torch's TypeError for an argument that is no tensor and should be one; `place` counts from 0."""
-    return TypeError(explain(f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
-                             f"not {type(value).__name__}",
-                             "did a forward() return nothing?" if value is None else "make it a tensor: torch.tensor(...)"))
+    """torch's TypeError for an argument that is no tensor and should be one; `place` counts from
+    0."""
+    return TypeError(
+        explain(
+            f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
+            f"not {type(value).__name__}",
+            "did a forward() return nothing?"
+            if value is None
+            else "make it a tensor: torch.tensor(...)",
+        )
+    )
 
 
 class Suggesting:
-    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)` -> `bias`."""
+    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)`
+    -> `bias`."""
 
     __slots__ = ()
 

@@ -1,4 +1,5 @@
 """Error messages for names of torch that rushlight lacks: what to use instead, or the nearest name."""
+
 from __future__ import annotations
 
 import sys
@@ -9,31 +10,67 @@ CHECK = "`rushlight check script.py` lists what a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
 INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix counts
-    **dict.fromkeys(("torch.ao", "torch.quantiz", "torch.dequantize", "torch.fake_quantize_", "torch.per_tensor_",
-                     "torch.per_channel_", "torch.nn.quantized", "torch.nn.qat", "torch.nn.intrinsic",
-                     "torch.nn.quantizable", "torch.qscheme", "torch.quint", "torch.fbgemm_"), SMALL),
-    **dict.fromkeys(("torch.distributed.pipelining", "torch.distributed.elastic", "torch.distributed.launch",
-                     "torch.distributed.run", "torch.distributed.tensor.parallel"), PARALLEL),
+    **dict.fromkeys(
+        (
+            "torch.ao",
+            "torch.quantiz",
+            "torch.dequantize",
+            "torch.fake_quantize_",
+            "torch.per_tensor_",
+            "torch.per_channel_",
+            "torch.nn.quantized",
+            "torch.nn.qat",
+            "torch.nn.intrinsic",
+            "torch.nn.quantizable",
+            "torch.qscheme",
+            "torch.quint",
+            "torch.fbgemm_",
+        ),
+        SMALL,
+    ),
+    **dict.fromkeys(
+        (
+            "torch.distributed.pipelining",
+            "torch.distributed.elastic",
+            "torch.distributed.launch",
+            "torch.distributed.run",
+            "torch.distributed.tensor.parallel",
+        ),
+        PARALLEL,
+    ),
     "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and mask what was added",
     "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a plain tensor",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
     "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, rushlight.export(model, example, "
-                     "folder) for a program that needs NumPy alone",
+    "folder) for a program that needs NumPy alone",
     "torch.onnx.": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
     "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
     "torch.utils.mkldnn": "the module as it is",
     "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function gives it a derivative",
     "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function that is called",
     "torch.utils.bundled_inputs": "torch.save((model.state_dict(), inputs), path)",
-    **dict.fromkeys(("torch.utils.data.datapipes", "torch.utils.data.IterDataPipe", "torch.utils.data.MapDataPipe"),
-                    "a Dataset, or an IterableDataset with __iter__, in a DataLoader"),
+    **dict.fromkeys(
+        (
+            "torch.utils.data.datapipes",
+            "torch.utils.data.IterDataPipe",
+            "torch.utils.data.MapDataPipe",
+        ),
+        "a Dataset, or an IterableDataset with __iter__, in a DataLoader",
+    ),
     "torch.testing._internal": "unittest.TestCase or pytest, with torch.testing.assert_close",
     "torch.monitor": "torch.utils.tensorboard.SummaryWriter",
-    "torch.eig": "torch.linalg.eig", "torch.symeig": "torch.linalg.eigh", "torch.solve": "torch.linalg.solve(A, B)",
-    "torch.lstsq": "torch.linalg.lstsq(A, B)", "torch.matrix_rank": "torch.linalg.matrix_rank",
-    "torch.jit.frontend": "torch.fx.symbolic_trace", "torch._six": "the standard library: collections.abc, math.inf",
+    "torch.eig": "torch.linalg.eig",
+    "torch.symeig": "torch.linalg.eigh",
+    "torch.solve": "torch.linalg.solve(A, B)",
+    "torch.lstsq": "torch.linalg.lstsq(A, B)",
+    "torch.matrix_rank": "torch.linalg.matrix_rank",
+    "torch.jit.frontend": "torch.fx.symbolic_trace",
+    "torch._six": "the standard library: collections.abc, math.inf",
     "torch.fx.passes.": "torch.fx.Interpreter, or a loop over graph.nodes",
-    **dict.fromkeys(("torch.cudnn_", "torch.miopen_", "torch.mkldnn_"), "the function of torch.nn.functional of that name"),
+    **dict.fromkeys(
+        ("torch.cudnn_", "torch.miopen_", "torch.mkldnn_"),
+        "the function of torch.nn.functional of that name",
+    ),
 }
 
 
@@ -66,7 +103,13 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The most similar public name among `known`, or None."""
     from difflib import get_close_matches  # slow to import, and needed for errors only
-    return next(iter(get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)), None)
+
+    return next(
+        iter(
+            get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)
+        ),
+        None,
+    )
 
 
 def missing(home: str, name: str) -> NoName:
@@ -82,5 +125,7 @@ def tell(home: str) -> None:
 
 def give_up(home: str, name: str) -> None:
     if name.startswith("__"):  # read by Python itself
-        raise AttributeError(f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home])
+        raise AttributeError(
+            f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home]
+        )
     raise missing(home, name)

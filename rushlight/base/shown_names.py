@@ -1,9 +1,11 @@
-"""torch's module names of classes: in the files that torch.save writes, and in programs written for torch.
+"""torch's module names of classes: in the files that torch.save writes, and in programs written for
+torch.
 
-Many programs test `type(m).__module__.startswith("torch.nn")`, so under compat the classes carry torch's module names. The
-module shown must contain the class's source and globals, for inspect.getsource and typing.get_type_hints. In a few cases
-(nn.LazyLinear, nn.MultiheadAttention) it differs from the module named in files.
-"""
+Many programs test `type(m).__module__.startswith("torch.nn")`, so under compat the classes carry
+torch's module names. The module shown must contain the class's source and globals, for
+inspect.getsource and typing.get_type_hints. In a few cases (nn.LazyLinear, nn.MultiheadAttention)
+it differs from the module named in files."""
+
 from __future__ import annotations
 
 import sys
@@ -12,7 +14,9 @@ from types import ModuleType
 
 IN_FILES: dict[type, tuple[str, str]] = {}  # class -> (module, name) in torch's files
 HOMES: dict[type, str] = {}  # class -> its module in rushlight, whatever its __module__ is now
-PLACES: dict[str, tuple[ModuleType, list[type]]] = {}  # torch's module -> (our module, the classes shown in it)
+PLACES: dict[
+    str, tuple[ModuleType, list[type]]
+] = {}  # torch's module -> (our module, the classes shown in it)
 shown = False
 
 
@@ -33,7 +37,8 @@ def put(name: str) -> None:
 
 
 def show(as_torchs: bool) -> None:
-    """Set `__module__` of all placed classes, now and later, to torch's names, or back to rushlight's."""
+    """Set `__module__` of all placed classes, now and later, to torch's names, or back to
+    rushlight's."""
     global shown
     shown = as_torchs
     for name in PLACES if shown else ():

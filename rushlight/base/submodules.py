@@ -1,4 +1,6 @@
-"""Attributes of a module that are submodules in torch: makes `import rushlight.backends.cudnn as cudnn` work."""
+"""Attributes of a module that are submodules in torch: makes `import rushlight.backends.cudnn as
+cudnn` work."""
+
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,5 @@
-"""Functions that are written as text: one way to compile them, so that tracebacks and debuggers show their lines.
+"""Functions that are written as text: one way to compile them, so that tracebacks and debuggers
+show their lines.
 
 >>> import inspect
 >>> double = define("def double(x):\\n    return 2 * x\\n", "double", {}, "doubling")
@@ -14,21 +15,24 @@ from itertools import count
 from typing import Any
 from weakref import finalize
 
-# The file names of generated code begin with this. `errors.ours` counts the frames of such files as the package's own.
+# The file names of generated code begin with this. `errors.ours` counts the frames of such files as
+# the package's own.
 GENERATED = "<rushlight "
 
 numbers = count(2)
 WIDTH = 88  # columns of a line before its block is indented
 
 
-def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED) -> Callable:
+def define(
+    text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED
+) -> Callable:
     """The function `name` of the text, which is run in `scope` and taken out of it.
 
-    `title` says what the text is, as in "call of where": with `prefix` it is the file name of the code. A title in use
-    gets a number. `prefix`: "<" for code that counts as the user's own.
+    `title` says what the text is, as in "call of where": with `prefix` it is the file name of the
+    code. A title in use gets a number. `prefix`: "<" for code that counts as the user's own.
 
-    The lines of the text stand in `linecache` as long as the function's code lives: a traceback keeps it alive, too.
-    """
+    The lines of the text stand in `linecache` as long as the function's code lives: a traceback
+    keeps it alive, too."""
     file, lines = register(text, title, prefix)
     exec(compile(text, file, "exec"), scope)
     function = scope.pop(name)  # a function in its own globals would be a reference cycle
@@ -55,7 +59,7 @@ def forget(file: str, lines: list[str]) -> None:
         del linecache.cache[file]
 
 
-# -- lines of at most 100 columns, as lists of lines -------------------------------------------------
+# -- lines of at most 100 columns, as lists of lines -----------------------------------------------
 
 
 def indented(lines: Sequence[str]) -> list[str]:

@@ -1,8 +1,9 @@
 """The number of threads for matrix products and for loops over large arrays.
 
-Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without being faster, and if
-another program occupies a core, would wait for it for a whole time slice of the scheduler.
-"""
+Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without
+being faster, and if another program occupies a core, would wait for it for a whole time slice of
+the scheduler."""
+
 from __future__ import annotations
 
 import ctypes
@@ -20,13 +21,15 @@ chosen: int | None = None  # the number given to `set_num_threads`
 
 
 def cores() -> int:
-    """The number of parts of a loop over large arrays: from set_num_threads or OMP_NUM_THREADS, else the number of cores."""
+    """The number of parts of a loop over large arrays: from set_num_threads or OMP_NUM_THREADS,
+    else the number of cores."""
     return available() if chosen is None else chosen
 
 
 @cache
 def available() -> int:
-    """The number of threads with which the process was started; cached, since the system call is slow."""
+    """The number of threads with which the process was started; cached, since the system call is
+    slow."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -35,12 +38,18 @@ def available() -> int:
 
 @cache
 def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for another BLAS."""
+    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for
+    another BLAS."""
     package = Path(np.__file__).parent
-    for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
+    for path in (
+        *package.parent.glob("numpy.libs/*openblas*"),
+        *package.glob(".dylibs/*openblas*"),
+    ):
         try:
             library = ctypes.PyDLL(str(path))
-            get, put = (getattr(library, f"scipy_openblas_{verb}_num_threads64_") for verb in ("get", "set"))
+            get, put = (
+                getattr(library, f"scipy_openblas_{verb}_num_threads64_") for verb in ("get", "set")
+            )
         except (OSError, AttributeError):
             continue
         put.argtypes, put.restype = [ctypes.c_int], None
@@ -66,8 +75,11 @@ def pools() -> Any:
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
     except ImportError as error:
-        raise ImportError("thread counts need threadpoolctl: pip install threadpoolctl, or set OPENBLAS_NUM_THREADS "
-                          "before starting Python") from error
+        raise ImportError(
+            "thread counts need threadpoolctl: pip install threadpoolctl, or set "
+            "OPENBLAS_NUM_THREADS "
+            "before starting Python"
+        ) from error
     return threadpool_info, threadpool_limits
 
 
@@ -82,15 +94,21 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Use n threads in BLAS and in loops over large arrays. Small products are faster with one thread.
+    """Use n threads in BLAS and in loops over large arrays. Small products are faster with one
+    thread.
 
     >>> rushlight.set_num_threads(1)
     >>> rushlight.get_num_threads()
     1
     """
     if not isinstance(n, int) or n < 1:
-        raise RuntimeError(explain("set_num_threads expects a positive integer", f"the machine has {os.cpu_count()}",
-                                   given=n))
+        raise RuntimeError(
+            explain(
+                "set_num_threads expects a positive integer",
+                f"the machine has {os.cpu_count()}",
+                given=n,
+            )
+        )
     global chosen
     _, limits = pools()
     limits(limits=n, user_api="blas")

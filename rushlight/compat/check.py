@@ -1,4 +1,6 @@
-"""`rushlight check`: the names of torch in a program, and whether rushlight has them. The program is not run."""
+"""`rushlight check`: the names of torch in a program, and whether rushlight has them. The program
+is not run."""
+
 from __future__ import annotations
 
 import ast
@@ -14,7 +16,9 @@ from rushlight.compat.run import NotAProgram, cells, check_readable, without_mag
 
 
 class Use(NamedTuple):
-    """A use of a name of torch, 'torch.nn.Linear': its place, and the nearest existing name if rushlight lacks it."""
+    """A use of a name of torch, 'torch.nn.Linear': its place, and the nearest existing name if
+    rushlight lacks it."""
+
     name: str
     places: list[str]
     found: bool
@@ -42,13 +46,16 @@ def check(path: str) -> list[Use]:
 def parts(path: str) -> Iterator[tuple[str, str]]:
     """(prefix for line numbers, source) of the script, or of each cell of the notebook."""
     if path.endswith(".ipynb"):
-        yield from ((f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1))
+        yield from (
+            (f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1)
+        )
     else:
         yield "line ", Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """(dotted name, line) of each use: what is imported, and the longest chain of attributes from there."""
+    """(dotted name, line) of each use: what is imported, and the longest chain of attributes from
+    there."""
     inner: set[int] = set()  # ids of the nodes inside longer chains of attributes
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -68,8 +75,13 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def rebound(tree: ast.AST) -> set[str]:
-    """The names that the program itself assigns, except `torch`: their meaning may change, so they are not checked."""
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    """The names that the program itself assigns, except `torch`: their meaning may change, so they
+    are not checked."""
+    stored = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     return (stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}) - set(OURS)
 
 
@@ -101,8 +113,12 @@ def look_up(name: str) -> tuple[bool, str | None]:
     module, rest = home_of(*name.split("."))
     for i, part in enumerate(rest):
         if not has(module, part):
-            like = nearest(part, dir(module)) if i == len(rest) - 1 or isinstance(module, ModuleType) else None
-            return False, like and ".".join([*name.split(".")[:-len(rest) + i or None], like])
+            like = (
+                nearest(part, dir(module))
+                if i == len(rest) - 1 or isinstance(module, ModuleType)
+                else None
+            )
+            return False, like and ".".join([*name.split(".")[: -len(rest) + i or None], like])
         module = getattr(module, part)
         if not isinstance(module, (ModuleType, type)):
             break  # an attribute of a value that is known at run time only
@@ -110,7 +126,8 @@ def look_up(name: str) -> tuple[bool, str | None]:
 
 
 def has(where: Any, name: str) -> bool:
-    """Whether `where` has the name. True if loading it fails because an optional package is not installed."""
+    """Whether `where` has the name. True if loading it fails because an optional package is not
+    installed."""
     try:
         getattr(where, name)
     except ImportError as error:

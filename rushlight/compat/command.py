@@ -1,4 +1,5 @@
 """The commands `rushlight run` and `rushlight check`."""
+
 from __future__ import annotations
 
 import argparse
@@ -16,30 +17,45 @@ if all exist, 1 if not, 2 if there is nothing to check.
 
 
 def add_run(commands: argparse._SubParsersAction) -> None:
-    run = commands.add_parser("run", help="run a PyTorch program as it is", description=RUN, allow_abbrev=False,
-                              usage="rushlight run [-h] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
-                              formatter_class=argparse.RawDescriptionHelpFormatter)
-    run.add_argument("-m", dest="module", action="store_true", help="the program is a module, as for python -m")
+    run = commands.add_parser(
+        "run",
+        help="run a PyTorch program as it is",
+        description=RUN,
+        allow_abbrev=False,
+        usage="rushlight run [-h] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument(
+        "-m", dest="module", action="store_true", help="the program is a module, as for python -m"
+    )
     run.add_argument("program", help="a script, a notebook, or with -m a module")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv")
+    run.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv"
+    )
     run.set_defaults(run=run_program, command="run")
 
 
 def run_program(arguments: argparse.Namespace) -> int:
     from rushlight.compat.run import NotAProgram, fail, run
+
     try:
         run(arguments.program, arguments.arguments, arguments.module)
     except NotAProgram as error:
         print(f"rushlight run: {error}", file=sys.stderr)
         return 2
-    except Exception as error:                    # the program's own: as python shows it
+    except Exception as error:  # the program's own: as python shows it
         return fail(error)
     return 0
 
 
 def add_check(commands: argparse._SubParsersAction) -> None:
-    check = commands.add_parser("check", help="list what a PyTorch program needs", description=CHECK, allow_abbrev=False,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    check = commands.add_parser(
+        "check",
+        help="list what a PyTorch program needs",
+        description=CHECK,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     check.add_argument("program", metavar="FILE", help="a script or a notebook")
     check.add_argument("--all", action="store_true", help="list what exists too")
     check.set_defaults(run=check_program, command="check")
@@ -48,6 +64,7 @@ def add_check(commands: argparse._SubParsersAction) -> None:
 def check_program(arguments: argparse.Namespace) -> int:
     from rushlight.compat.check import check
     from rushlight.compat.run import NotAProgram
+
     try:
         uses = check(arguments.program)
     except NotAProgram as error:
@@ -57,6 +74,9 @@ def check_program(arguments: argparse.Namespace) -> int:
     for use in uses if arguments.all else missing:
         mark = "ok     " if use.found else "missing"
         like = f"; the nearest is {use.like}" if use.like else ""
-        print(f"{mark} {use.name}  ({', '.join(use.places[:5])}{', ...' if len(use.places) > 5 else ''}{like})")
+        print(
+            f"{mark} {use.name}  "
+            f"({', '.join(use.places[:5])}{', ...' if len(use.places) > 5 else ''}{like})"
+        )
     print(f"{arguments.program}: {len(uses)} names of torch, {len(missing)} of them missing")
     return 1 if missing else 0

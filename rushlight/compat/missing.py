@@ -1,10 +1,11 @@
 """What is said of names of torch that are not here, with the line that asked."""
+
 from __future__ import annotations
 
 from types import ModuleType
 
-from rushlight.base.missing_names import instead
 from rushlight.base.errors import explain
+from rushlight.base.missing_names import instead
 
 
 def no_name(module: ModuleType, path: str, name: str) -> AttributeError:

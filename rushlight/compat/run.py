@@ -1,4 +1,5 @@
 """`rushlight run`: a script, a module or a notebook whose `import torch` means rushlight."""
+
 from __future__ import annotations
 
 import linecache
@@ -9,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rushlight.base.errors import PACKAGE
 from rushlight.base.text import GENERATED
 from rushlight.compat.hook import install
-from rushlight.base.errors import PACKAGE
 
 
 class NotAProgram(Exception):
@@ -21,9 +22,8 @@ class NotAProgram(Exception):
 def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> None:
     """Run a program as `python` would: its arguments in sys.argv, its folder first on the path.
 
-    `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a notebook: its code cells
-    run in order, and the last expression of each is shown.
-    """
+    `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a
+    notebook: its code cells run in order, and the last expression of each is shown."""
     if not module:
         check_readable(target)
     notebook = cells(target) if not module and target.endswith(".ipynb") else None
@@ -39,12 +39,19 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> Non
 
 
 def fail(error: BaseException) -> int:
-    """Print a program's error as Python does, without frames outside the program. Returns the exit status."""
+    """Print a program's error as Python does, without frames outside the program. Returns the exit
+    status."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None and not_the_programs(trace.tb_frame.f_code.co_filename):
+    while (
+        trace is not None
+        and trace.tb_next is not None
+        and not_the_programs(trace.tb_frame.f_code.co_filename)
+    ):
         trace = trace.tb_next
     if sys.excepthook is sys.__excepthook__:
-        traceback.print_exception(type(error), error, trace)  # finds the lines of notebook cells, too
+        traceback.print_exception(
+            type(error), error, trace
+        )  # finds the lines of notebook cells, too
     else:
         sys.excepthook(type(error), error, trace)
     return 1
@@ -65,6 +72,7 @@ def check_readable(path: str) -> None:
 def cells(path: str) -> list[str]:
     """The code cells of a notebook."""
     import json  # loaded for notebooks only
+
     try:
         notebook = json.loads(Path(path).read_text(encoding="utf-8"))
         found = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -86,12 +94,16 @@ def without_magic(source: str) -> str:
     """The cell with IPython's magic lines turned into comments, so that line numbers stay."""
     if source.lstrip().startswith("%%"):
         return ""
-    return "\n".join("# " + line if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n"))
+    return "\n".join(
+        "# " + line if line.lstrip().startswith(("%", "!", "?")) else line
+        for line in source.split("\n")
+    )
 
 
 def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
     """Run one cell; tracebacks show its lines."""
     import ast
+
     linecache.cache[name] = len(source), None, source.splitlines(True), name
     body = ast.parse(source, name).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
@@ -102,5 +114,8 @@ def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
 
 def show(value: Any) -> None:
     """Print the value of a cell's last expression, as a notebook does; pictures print nothing."""
-    if value is not None and type(value).__module__.partition(".")[0] not in ("matplotlib", "graphviz"):
+    if value is not None and type(value).__module__.partition(".")[0] not in (
+        "matplotlib",
+        "graphviz",
+    ):
         print(repr(value))

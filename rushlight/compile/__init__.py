@@ -1,5 +1,6 @@
-"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program is readable Python text.
-"""
+"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program
+is readable Python text."""
+
 from __future__ import annotations
 
 import sys
@@ -9,34 +10,49 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rushlight.base.errors import warn
 from rushlight.base.dependencies import has_numba
+from rushlight.base.errors import warn
 
-if TYPE_CHECKING:  # loaded on first use: the loops for large arrays import this package, and need neither
-    from rushlight.compile.run.compiled_function import CannotCompile, Compiled
+if (
+    TYPE_CHECKING
+):  # loaded on first use: the loops for large arrays import this package, and need neither
     from rushlight.compile.report import Explanation
+    from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 
-EXPLAIN_RUNS = 8  # the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
+# the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
+EXPLAIN_RUNS = 8
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
-def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-            backend: Any = "numba", mode: str | None = None, options: dict | None = None, disable: bool = False) -> Any:
-    """f compiled: the first calls are traced; later calls run fused loops and BLAS calls on planned memory.
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "numba",
+    mode: str | None = None,
+    options: dict | None = None,
+    disable: bool = False,
+) -> Any:
+    """f compiled: the first calls are traced; later calls run fused loops and BLAS calls on planned
+    memory.
 
-    Works for whole training steps (forward, backward, update in place) and for functions without gradients, with
-    dropout and other random numbers (new ones in each call, the same as eager's), buffers, writes through views, clipping
-    and schedules. A call with other shapes, dtypes, Python values or reachable Python state is traced again. Every step of a
-    program is compared with eager before the program is used. A statement that cannot be in a program (it reads numbers by
-    `item()`, `if` or `print`) is a graph break: the statement stays Python, and the statements between graph breaks are
-    compiled. If that is impossible, `f` runs eagerly, with a warning that names the line. `compiler.explain` names all graph
-    breaks; with `fullgraph=True` they raise CannotCompile. For a module, the result is an `OptimizedModule` around it.
+    Works for whole training steps (forward, backward, update in place) and for functions without
+    gradients, with dropout and other random numbers (new ones in each call, the same as eager's),
+    buffers, writes through views, clipping and schedules. A call with other shapes, dtypes, Python
+    values or reachable Python state is traced again. Every step of a program is compared with eager
+    before the program is used. A statement that cannot be in a program (it reads numbers by
+    `item()`, `if` or `print`) is a graph break: the statement stays Python, and the statements
+    between graph breaks are compiled. If that is impossible, `f` runs eagerly, with a warning that
+    names the line. `compiler.explain` names all graph breaks; with `fullgraph=True` they raise
+    CannotCompile. For a module, the result is an `OptimizedModule` around it.
 
-    `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables", "products", "simplify", "fuse",
-    "threads"; {"show": print} calls print with the program's text before and after each pass. Other options, torch's `mode`
-    and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that torch does not
-    have, or for a mode together with options.
+    `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing
+    is compiled). `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables",
+    "products", "simplify", "fuse", "threads"; {"show": print} calls print with the program's text
+    before and after each pass. Other options, torch's `mode` and `dynamic` are accepted and change
+    nothing: shapes are always static. RuntimeError for a mode that torch does not have, or for a
+    mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
@@ -44,31 +60,50 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     """
     from rushlight.compile.run.compiled_function import Compiled
     from rushlight.compile.run.compiled_module import Module, OptimizedModule
+
     if model is None:
-        return lambda f: compile(f, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
-                                 disable=disable)
+        return lambda f: compile(
+            f,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+        )
     if not callable(model):
         raise TypeError(f"compile() needs a function or a module, not {type(model).__name__}")
     if backend not in ("numba", "numpy", "eager", "inductor"):
-        raise ValueError(f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and 'eager'")
+        raise ValueError(
+            f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and "
+            "'eager'"
+        )
     if disable or backend == "eager":
         return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
     if fuse and not has_numba():
-        warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install numba scipy")
+        warn(
+            "rushlight.compile: Numba is not installed, so nothing is fused: pip install numba "
+            "scipy"
+        )
         fuse = False
     model = unwrapped(model)
-    made = Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
+    made = Compiled(
+        model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)}
+    )
     return OptimizedModule(model, made) if isinstance(model, Module) else made
 
 
 def unwrapped(f: Any) -> Any:
     """The original module of a compiled module; any other `f` unchanged."""
     from rushlight.compile.run.compiled_module import OptimizedModule
+
     return f._orig_mod if isinstance(f, OptimizedModule) else f
 
 
@@ -88,6 +123,7 @@ def compiled_of(f: Any) -> Compiled:
     """The `Compiled` of a compiled function or module. TypeError for other values."""
     from rushlight.compile.run.compiled_function import Compiled
     from rushlight.compile.run.compiled_module import OptimizedModule
+
     f = f.__dict__["compiled"] if isinstance(f, OptimizedModule) else f
     if not isinstance(f, Compiled):
         raise TypeError("not a compiled function: give what rushlight.compile returned")
@@ -95,7 +131,8 @@ def compiled_of(f: Any) -> Compiled:
 
 
 def source(f: Any) -> str:
-    """The text of the newest program of a compiled function. RuntimeError with the reason if there is no program.
+    """The text of the newest program of a compiled function. RuntimeError with the reason if there
+    is no program.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
@@ -105,21 +142,26 @@ def source(f: Any) -> str:
     f = compiled_of(f)
     made = programs(f)
     if not made:
-        raise RuntimeError(f"no program yet: it {f.given_up}" if f.given_up else
-                           "no program yet: a function is compiled after two calls that do the same")
+        raise RuntimeError(
+            f"no program yet: it {f.given_up}"
+            if f.given_up
+            else "no program yet: a function is compiled after two calls that do the same"
+        )
     return made[-1].source
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
-    """Compile f for these arguments and report the result: programs, and each graph break with its reason.
+    """Compile f for these arguments and report the result: programs, and each graph break with its
+    reason.
 
     Calls f up to eight times, with all side effects.
 
     >>> print(rushlight.compiler.explain(lambda x: x + 1, rushlight.ones(2)))
     compiled: 1 ops became 1 statements, no graph breaks
     """
-    from rushlight.compile.run.compiled_function import Compiled
     from rushlight.compile.report import Explanation
+    from rushlight.compile.run.compiled_function import Compiled
+
     f = unwrapped(f)
     watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
     breaks: dict[Any, None] = {}
@@ -136,14 +178,19 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
 
 
 class CallableModule(ModuleType):
-    """A module that can be called: `rushlight.compile(f)` and `rushlight.compile.source(f)` both work."""
+    """A module that can be called: `rushlight.compile(f)` and `rushlight.compile.source(f)` both
+    work."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return compile(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        home = {"CannotCompile": "run.compiled_function", "Compiled": "run.compiled_function", "Explanation": "report",
-                "OptimizedModule": "run.compiled_module"}.get(name)
+        home = {
+            "CannotCompile": "run.compiled_function",
+            "Compiled": "run.compiled_function",
+            "Explanation": "report",
+            "OptimizedModule": "run.compiled_module",
+        }.get(name)
         if home is None:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         found = getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,20 +1,29 @@
 """`torch.compiler`: compile, look at what was made, leave functions out, start anew."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from rushlight.core.mode import mode
 from rushlight.compile import CannotCompile, compile, explain, programs, source
-from rushlight.compile.run.compiled_function import EVERYONE, STANCE, forget_all
 from rushlight.compile.capture.trace import Tracer
+from rushlight.compile.run.compiled_function import EVERYONE, STANCE, forget_all
+from rushlight.core.mode import mode
 
 F = TypeVar("F")
-STANCES = ("default", "eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
+STANCES = (
+    "default",
+    "eager_then_compile",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+)
 
 
-def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(
+    fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None
+) -> Any:
     """The function, not to be compiled: whatever calls it runs as it is. Function and decorator.
 
     >>> @rushlight.compiler.disable
@@ -29,16 +38,21 @@ def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str |
     def apart(*args: Any, **kwargs: Any) -> Any:
         watch = mode().watch
         if isinstance(watch, Tracer):
-            watch.stop(f"calls {getattr(fn, '__name__', 'a function')}, which is marked with compiler.disable")
+            watch.stop(
+                f"calls {getattr(fn, '__name__', 'a function')}, which is marked with "
+                "compiler.disable"
+            )
         return fn(*args, **kwargs)
+
     return apart
 
 
 class set_stance:
     """What compiled functions do from now on: a call, a `with` block, or a decorator of a function.
 
-    "force_eager": run as they are. "eager_on_recompile": run as they are where there is no program for the arguments yet;
-    "fail_on_recompile": RuntimeError there. "default" and "eager_then_compile": make programs. RuntimeError for others.
+    "force_eager": run as they are. "eager_on_recompile": run as they are where there is no program
+    for the arguments yet; "fail_on_recompile": RuntimeError there. "default" and
+    "eager_then_compile": make programs. RuntimeError for others.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> with rushlight.compiler.set_stance("force_eager"):
@@ -46,7 +60,13 @@ class set_stance:
     tensor([2., 2.])
     """
 
-    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ):
         if stance not in STANCES:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'")
         self.stance, self.before = stance, STANCE[0]
@@ -59,12 +79,13 @@ class set_stance:
         take(self.before)
 
     def __call__(self, fn: Callable) -> Callable:
-        take(self.before)                         # it was made in order to decorate
+        take(self.before)  # it was made in order to decorate
 
         @wraps(fn)
         def called(*args: Any, **kwargs: Any) -> Any:
             with set_stance(self.stance):
                 return fn(*args, **kwargs)
+
         return called
 
 
@@ -137,6 +158,20 @@ def reset() -> None:
     forget_all()
 
 
-__all__ = ["CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-           "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "programs", "reset",
-           "set_stance", "source"]
+__all__ = [
+    "CannotCompile",
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "explain",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "programs",
+    "reset",
+    "set_stance",
+    "source",
+]

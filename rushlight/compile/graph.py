@@ -1,4 +1,6 @@
-"""What a trace is made of: values, calls of ops on them, and what must be true of memory afterwards."""
+"""What a trace is made of: values, calls of ops on them, and what must be true of memory
+afterwards."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -8,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.ops.shape.views import clone
 from rushlight.core.table import TABLE, Op
+from rushlight.ops.shape.views import clone
 
-Line = tuple[CodeType, int] | None                # a user's statement: code object and instruction
+Line = tuple[CodeType, int] | None  # a user's statement: code object and instruction
 
 
 class Value:
     """An array that some call makes, or that comes from outside.
 
-    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced run, of what calls
-    make only their shape, dtype and layout; `source`: where an input comes from; `traced`: which of the values that the
-    traced run's calls have made it equals, by number, 0 if none.
-    """
+    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced
+    run, of what calls make only their shape, dtype and layout; `source`: where an input comes from;
+    `traced`: which of the values that the traced run's calls have made it equals, by number, 0 if
+    none."""
 
     __slots__ = ("_array", "kind", "name", "source", "traced")
 
@@ -37,18 +39,29 @@ class Value:
 
 
 class Call:
-    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or, without, a check.
+    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or,
+    without, a check.
 
-    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result, number of a value among
-    the arguments) whose memory the result shows.
-    """
+    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result,
+    number of a value among the arguments) whose memory the result shows."""
 
     __slots__ = ("args", "late", "line", "op", "outs", "shares")
 
-    def __init__(self, op: Any, args: tuple, outs: tuple[Value, ...], line: Line = None, late: bool = False,
-                 shares: tuple[tuple[int, int], ...] | None = None):
+    def __init__(
+        self,
+        op: Any,
+        args: tuple,
+        outs: tuple[Value, ...],
+        line: Line = None,
+        late: bool = False,
+        shares: tuple[tuple[int, int], ...] | None = None,
+    ):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
-        self.shares = shared(op, [v._array for v in values_in(args)], [v._array for v in outs]) if shares is None else shares
+        self.shares = (
+            shared(op, [v._array for v in values_in(args)], [v._array for v in outs])
+            if shares is None
+            else shares
+        )
 
     @property
     def entry(self) -> Op | None:
@@ -89,10 +102,10 @@ class Store:
 class Graph:
     """Steps in the order in which they ran, and the values that the world sees afterwards.
 
-    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad` that changed;
-    `wrt`: where the caller may ask for backward, the gradient for each input in `edges`, or None; `given`: of which results'
-    gradients it is made, if only of zeros (through `floor`): without them it is None.
-    """
+    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad`
+    that changed; `wrt`: where the caller may ask for backward, the gradient for each input in
+    `edges`, or None; `given`: of which results' gradients it is made, if only of zeros (through
+    `floor`): without them it is None."""
 
     steps: list[Call | Store] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
@@ -131,8 +144,9 @@ def values_in(args: Any) -> Iterator[Value]:
 
 
 def with_each(a: Any, of: Callable[[Value], Any]) -> Any:
-    """An argument, or several, with of(v) in place of each value v. (Not as a function that calls itself inside another:
-    that is a cycle, which holds all arrays it can reach until the garbage collector comes.)"""
+    """An argument, or several, with of(v) in place of each value v. (Not as a function that calls
+    itself inside another: that is a cycle, which holds all arrays it can reach until the garbage
+    collector comes.)"""
     if isinstance(a, Value):
         return of(a)
     return type(a)([with_each(x, of) for x in a]) if type(a) in (tuple, list) else a
@@ -147,7 +161,7 @@ def substitute(graph: Graph, by: dict[Value, Value]) -> None:
     """Read other values instead of some, everywhere."""
     if not by:
         return
-    for old in by:                                # chains: a -> b, b -> c
+    for old in by:  # chains: a -> b, b -> c
         while by[old] in by:
             by[old] = by[by[old]]
     for step in graph.steps:
@@ -187,12 +201,15 @@ def is_reshape(step: Call | Store) -> bool:
 def drop_unused(graph: Graph) -> None:
     """Dead code: leave out calls whose results nobody sees."""
     wanted = used(graph)
-    graph.steps = [s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)]
+    graph.steps = [
+        s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)
+    ]
     graph.inputs = [v for v in graph.inputs if v in wanted]
 
 
 def parents_of(graph: Graph) -> dict[Value, Value]:
-    """For each view what it is a view of; also for what a call that is no view handed on in the traced run."""
+    """For each view what it is a view of; also for what a call that is no view handed on in the
+    traced run."""
     parents: dict[Value, Value] = {}
     for s in graph.steps:
         if not isinstance(s, Call) or not s.outs:
@@ -209,11 +226,17 @@ def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tu
     """Which results of a call that is no view show memory of an argument, in the traced run."""
     if not made or op not in TABLE or TABLE[op].elementwise:
         return ()
-    return tuple((i, k) for k, x in enumerate(given) for i, a in enumerate(made) if x.size and np.may_share_memory(x, a))
+    return tuple(
+        (i, k)
+        for k, x in enumerate(given)
+        for i, a in enumerate(made)
+        if x.size and np.may_share_memory(x, a)
+    )
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:
-    """The value, what it is a view of, what that is a view of... A loop may write down any of them in its own memory."""
+    """The value, what it is a view of, what that is a view of... A loop may write down any of them
+    in its own memory."""
     yield v
     while v in parents:
         v = parents[v]
@@ -224,7 +247,7 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
     """For each view the value whose memory it shows."""
     parents = parents_of(graph)
     origin: dict[Value, Value] = {}
-    for v, x in parents.items():                  # in the order of the program: x is known by now
+    for v, x in parents.items():  # in the order of the program: x is known by now
         origin[v] = origin.get(x, x)
     return origin
 
@@ -232,22 +255,28 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
 def homes(graph: Graph) -> list[Value]:
     """The value whose memory each result shows, then each gradient."""
     origin = memory_of(graph)
-    return [origin.get(v, v) for v in (*graph.results, *(v for _, v in graph.grads if v is not None))]
+    return [
+        origin.get(v, v) for v in (*graph.results, *(v for _, v in graph.grads if v is not None))
+    ]
 
 
 def keep_apart(graph: Graph, before: list[Value]) -> None:
-    """Copy results and gradients that show memory which they did not show `before` passes left out copies: an input's, or
-    each other's. The world may write to them."""
+    """Copy results and gradients that show memory which they did not show `before` passes left out
+    copies: an input's, or each other's. The world may write to them."""
     now, shown, waiting = homes(graph), {}, iter(before)  # type: ignore[var-annotated]
     places = iter(now)
 
     def own(v: Value) -> Value:
         home, old = next(places), next(waiting)
-        if home.kind == "constant" or (home is old or home.source == old.source if home.kind == "input" else
-                                       shown.setdefault(home, old) is old):
+        if home.kind == "constant" or (
+            home is old or home.source == old.source
+            if home.kind == "input"
+            else shown.setdefault(home, old) is old
+        ):
             return v
         made = Value(np.empty(v.shape, v.dtype))
         graph.steps.append(Call(clone.op.name, (v,), (made,)))
         return made
+
     graph.results = [own(v) for v in graph.results]
     graph.grads = [(t, None if v is None else own(v)) for t, v in graph.grads]

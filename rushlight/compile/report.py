@@ -1,4 +1,6 @@
-"""Reports about a compiled program: a drawing of the steps, the memory plan, timing, graph breaks."""
+"""Reports about a compiled program: a drawing of the steps, the memory plan, timing, graph
+breaks."""
+
 from __future__ import annotations
 
 import linecache
@@ -8,8 +10,8 @@ from os.path import basename
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 from rushlight.base.errors import line_of, place
+from rushlight.compile.graph import Graph, Line, Store, Value, values_in
 
 
 class Item(NamedTuple):
@@ -23,7 +25,8 @@ class Item(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The memory of a value in the arena: bytes `start` to `start + size`, from step `first` to step `last`."""
+    """The memory of a value in the arena: bytes `start` to `start + size`, from step `first` to
+    step `last`."""
 
     name: str
     start: int
@@ -39,7 +42,9 @@ class Parts(NamedTuple):
     mark: str  # the prefix of its names
     constants: dict[str, Any]
     loops: dict[str, str]  # name -> text
-    wholes: dict[str, str]  # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no Numba
+    wholes: dict[
+        str, str
+    ]  # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no Numba
     memory: str
     functions: str  # `run`, and `bind` if there is something to bind
     new: list[tuple[tuple, Any]]  # (shape, dtype) of the results that get memory of their own
@@ -63,11 +68,16 @@ def listing(graph: Graph) -> str:
     names: dict[Value, str] = {}
 
     def name(v: Value) -> str:
-        return names.setdefault(v, f"{'c' if v.kind == 'constant' else 'x' if v.kind == 'input' else 'v'}{len(names)}")
+        return names.setdefault(
+            v, f"{'c' if v.kind == 'constant' else 'x' if v.kind == 'input' else 'v'}{len(names)}"
+        )
+
     lines = []
     for s in graph.steps:
         made = ", ".join(f"{name(v)} {kind(v)}" for v in s.outs)
-        lines.append(f"{made + ' = ' if made else ''}{s.op}({', '.join([shown(a, name) for a in s.args])})")
+        lines.append(
+            f"{made + ' = ' if made else ''}{s.op}({', '.join([shown(a, name) for a in s.args])})"
+        )
     return "\n".join([*lines, f"return {', '.join(map(name, graph.outputs()))}"])
 
 
@@ -77,8 +87,11 @@ def shown(a: Any, name: Callable[[Value], str]) -> str:
     return f"({', '.join([shown(x, name) for x in a])})" if type(a) in (tuple, list) else repr(a)
 
 
-def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]) -> str:
-    """A program in Graphviz' language: boxes are statements, arrows are arrays from a statement to its readers."""
+def drawing(
+    items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]
+) -> str:
+    """A program in Graphviz' language: boxes are statements, arrows are arrays from a statement to
+    its readers."""
     lines = ["digraph program {", '  node [shape=box, fontname="monospace"];']
     home: dict[str, str] = {}
     for name, what in inputs:
@@ -101,8 +114,10 @@ def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: I
 def memory_table(leases: list[Lease], size: int) -> str:
     """A table of the arena: the bytes and the steps of each value."""
     rows = [f"{size} bytes; every value for itself would take {sum(r.size for r in leases)}"]
-    rows += [f"  {r.name:>8}  bytes {r.start:>10} to {r.start + r.size:>10}  steps {r.first} to {r.last}"
-             for r in sorted(leases, key=lambda r: (r.start, r.first))]
+    rows += [
+        f"  {r.name:>8}  bytes {r.start:>10} to {r.start + r.size:>10}  steps {r.first} to {r.last}"
+        for r in sorted(leases, key=lambda r: (r.start, r.first))
+    ]
     return "\n".join(rows)
 
 
@@ -110,14 +125,19 @@ def memory_table(leases: list[Lease], size: int) -> str:
 class Timings:
     """The time of each statement of a program. Printed with the slowest first."""
 
-    rows: list[tuple[float, Item]] = field(default_factory=list)  # (microseconds per run, statement)
+    rows: list[tuple[float, Item]] = field(
+        default_factory=list
+    )  # (microseconds per run, statement)
     calls: int = 0
 
     def __str__(self) -> str:
         total = sum(t for t, _ in self.rows)
         lines = [f"{total:.0f} us in {len(self.rows)} statements, the mean of {self.calls} calls"]
         for t, item in sorted(self.rows, key=lambda r: -r[0]):
-            lines.append(f"{t:10.1f} us  {item.text[:70]:70}  {', '.join(item.ops)[:40]}  {'; '.join(item.places[:1])}")
+            lines.append(
+                f"{t:10.1f} us  {item.text[:70]:70}  {', '.join(item.ops)[:40]}  "
+                f"{'; '.join(item.places[:1])}"
+            )
         return "\n".join(lines)
 
 
@@ -134,10 +154,12 @@ class Stopwatch:
 
     def around(self, run: Callable) -> Callable:
         """The program's function, with the clock started at each call."""
+
         def timed(*arrays: Any) -> Any:
             self.calls += 1
             self.last = perf_counter()
             return run(*arrays)
+
         return timed
 
 
@@ -171,8 +193,14 @@ class Explanation:
         made = f"{self.steps} ops became {sum(len(p.items) for p in self.programs)} statements"
         if self.programs and not self.why:
             return f"compiled: {made}, no graph breaks"
-        head = f"runs as it is, not compiled: it {self.why}" if not self.programs else \
-            f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it {self.why}"
+        head = (
+            f"runs as it is, not compiled: it {self.why}"
+            if not self.programs
+            else (
+                f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it "
+                f"{self.why}"
+            )
+        )
         return "\n".join([head, *(f"  {b.where}\n    {b.reason}" for b in self.breaks)])
 
     __repr__ = __str__
@@ -185,9 +213,13 @@ def where(line: Line) -> str:
 def item_of(text: str, steps: list[Any], made: list[Value], places: list[str]) -> Item:
     """The `Item` of a statement, which stays when the traced run is freed."""
     inside = {v for s in steps for v in s.outs}
-    reads = dict.fromkeys(v.name for s in steps for v in values_in(s.args) if v not in inside and v.name)
+    reads = dict.fromkeys(
+        v.name for s in steps for v in values_in(s.args) if v not in inside and v.name
+    )
     ops = dict.fromkeys("store" if isinstance(s, Store) else s.op for s in steps)
-    return Item(text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places))
+    return Item(
+        text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places)
+    )
 
 
 def place_of(line: Line) -> str:

@@ -1,10 +1,11 @@
 """Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
 
-The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent layers (fast/recurrent_loops.py), of
-convolution (fast/conv), of attention (fast/attention_loops.py), of
-products of matrices (fast/matmul_loops.py), of optimizers, and of random numbers, in float32.
-They are kept in the cache folder (loops/cache.py), so it is done once for a version of rushlight, Numba and Python.
-"""
+The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent
+layers (fast/recurrent_loops.py), of convolution (fast/conv), of attention
+(fast/attention_loops.py), of products of matrices (fast/matmul_loops.py), of optimizers, and of
+random numbers, in float32. They are kept in the cache folder (loops/cache.py), so it is done once
+for a version of rushlight, Numba and Python."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -15,29 +16,50 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core.table import TABLE, Op, parameters
 from rushlight.loops.cache import wait
 from rushlight.loops.intrinsics import backend
-from rushlight.core.table import TABLE, Op, parameters
 
-FREQUENT = [name for line in """
+FREQUENT = [
+    name
+    for line in """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
     exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
-    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines() for name in line.split()]
+    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()
+    for name in line.split()
+]
 OPTIMIZERS: dict[str, list[dict[str, Any]]] = {
-    "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 1e-4}], "Adam": [{}], "AdamW": [{}], "RMSprop": [{}],
-    "Adagrad": [{}], "Adadelta": [{}], "Adamax": [{}], "NAdam": [{}], "RAdam": [{}]}
+    "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 1e-4}],
+    "Adam": [{}],
+    "AdamW": [{}],
+    "RMSprop": [{}],
+    "Adagrad": [{}],
+    "Adadelta": [{}],
+    "Adamax": [{}],
+    "NAdam": [{}],
+    "RAdam": [{}],
+}
 EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
-    """Compile all, of the elementwise ops those in `names`; how many there are. ImportError without Numba.
+    """Compile all, of the elementwise ops those in `names`; how many there are. ImportError without
+    Numba.
 
     `say` is told each one's name and how many seconds it took.
     """
     backend()
-    wait.told, count = True, 0                    # who asks for it knows
-    for name, build in chain(elementwise(FREQUENT if names is None else names), rows(), recurrent(), convolutions(),
-                             attention(), products(), optimizers(), random_numbers()):
+    wait.told, count = True, 0  # who asks for it knows
+    for name, build in chain(
+        elementwise(FREQUENT if names is None else names),
+        rows(),
+        recurrent(),
+        convolutions(),
+        attention(),
+        products(),
+        optimizers(),
+        random_numbers(),
+    ):
         start = perf_counter()
         build()
         if say is not None:
@@ -47,9 +69,11 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
 
 
 def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and `mean` give it."""
-    import_module("rushlight.nn.functional")      # reads its tables
+    """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and
+    `mean` give it."""
+    import_module("rushlight.nn.functional")  # reads its tables
     from rushlight.fast.elementwise import loop_of
+
     for name in names:
         op = TABLE[name]
         for of, kinds in kinds_of(op):
@@ -72,48 +96,100 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.fast import scatter_loops
     from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
+
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     arguments = examples()
     for (name, of), function in FUNCTIONS.items():
-        yield f"{name}, derivative by {of}" if of else name, lambda f=function, given=arguments[name, of]: f(*given())  # type: ignore
-    for name in ("sums", "products", "norms", "largest_of", "smallest_of", "running_sums_of_rows",
-                 "running_products_of_rows"):
-        yield name, lambda name=name: getattr(loops(), name)(x, x.copy() if name[0] == "r" else x[0, :2].copy())
+        yield (
+            f"{name}, derivative by {of}" if of else name,
+            lambda f=function, given=arguments[name, of]: f(*given()),
+        )  # type: ignore
+    for name in (
+        "sums",
+        "products",
+        "norms",
+        "largest_of",
+        "smallest_of",
+        "running_sums_of_rows",
+        "running_products_of_rows",
+    ):
+        yield (
+            name,
+            lambda name=name: getattr(loops(), name)(
+                x, x.copy() if name[0] == "r" else x[0, :2].copy()
+            ),
+        )
     for name in ("softmax", "log_softmax"):
-        yield f"{name} between dimensions", lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z))  # type: ignore
-    for name, text, at in (("index_add", scatter_loops.SLICES, (1,)), ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1]))):
-        yield name, lambda text=text, at=at: scatter_loops.loop_of(text, "sum", False)(  # type: ignore[misc]
-            x[None].copy(), np.zeros(at, np.int64), x[None, :1])
+        yield (
+            f"{name} between dimensions",
+            lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z)),
+        )  # type: ignore
+    for name, text, at in (
+        ("index_add", scatter_loops.SLICES, (1,)),
+        ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),
+    ):
+        yield (
+            name,
+            lambda text=text, at=at: scatter_loops.loop_of(text, "sum", False)(  # type: ignore[misc]
+                x[None].copy(), np.zeros(at, np.int64), x[None, :1]
+            ),
+        )
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of a step of each kind of cell, forward and back."""
     from rushlight.fast import recurrent_loops as loops
-    for name, cell, gates in (("LSTM", loops.LSTM, 4), ("GRU", loops.GRU, 3), ("RNN", loops.TANH, 1),
-                              ("RNN of relus", loops.RELU, 1)):
-        x, h, weight = np.ones((1, gates), np.float32), np.ones((1, 1), np.float32), np.ones((gates, 1), np.float32)
+
+    for name, cell, gates in (
+        ("LSTM", loops.LSTM, 4),
+        ("GRU", loops.GRU, 3),
+        ("RNN", loops.TANH, 1),
+        ("RNN of relus", loops.RELU, 1),
+    ):
+        x, h, weight = (
+            np.ones((1, gates), np.float32),
+            np.ones((1, 1), np.float32),
+            np.ones((gates, 1), np.float32),
+        )
         yield name, lambda given=(cell, x, h, weight): loops.build(*given)  # type: ignore[misc]
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64; batch-innermost; of pools."""
+    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
+    batch-innermost; of pools."""
+    from rushlight.fast import pool_loops
     from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
     from rushlight.fast.conv.batch_innermost_loops import tiles
     from rushlight.fast.conv.tiling import lanes
-    from rushlight.fast import pool_loops
     from rushlight.kernels import resize
+
     for filters in (8, 6, 4, 2, 1):
-        yield f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv")
+        yield (
+            f"convolution of {filters} filters",
+            convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv"),
+        )
     for filters in (4, 3, 2, 1):
-        yield f"convolution, gradient of {filters} filters", convolution(
-            direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv_weight_grad")
+        yield (
+            f"convolution, gradient of {filters} filters",
+            convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv_weight_grad"),
+        )
     for many in (16, 32, 48, 64):
         for name, way in (("winograd", winograd), ("indirect", indirect)):
-            yield f"{name} convolution of {many} filters", convolution(
-                way, (1, many, 4, 4), (many, many, 3, 3), "conv", "conv_weight_grad")
+            yield (
+                f"{name} convolution of {many} filters",
+                convolution(way, (1, many, 4, 4), (many, many, 3, 3), "conv", "conv_weight_grad"),
+            )
     for height, width in tiles():
-        yield f"convolution with the batch innermost, {height} filters", convolution(
-            batch_innermost, (lanes(), 1, 1, width + 1), (height, 1, 1, width), "conv", "conv_weight_grad")
+        yield (
+            f"convolution with the batch innermost, {height} filters",
+            convolution(
+                batch_innermost,
+                (lanes(), 1, 1, width + 1),
+                (height, 1, 1, width),
+                "conv",
+                "conv_weight_grad",
+            ),
+        )
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build
@@ -122,7 +198,8 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
-    """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw), padding 0 or 1."""
+    """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw),
+    padding 0 or 1."""
     from rushlight.kernels.conv import plan
 
     def run() -> None:
@@ -132,12 +209,14 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
             p = plan(op, x.dtype, w.dtype, x_shape, w_shape, (1, 1), padding, (1, 1), 1)
             g = np.ones((p.images, p.filters, *p.out), np.float32)
             getattr(way, op)(p, *((x, w) if op == "conv" else (g, x)))
+
     return run
 
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of attention, forward and back."""
     from rushlight.kernels import attention as kernels
+
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
@@ -147,6 +226,7 @@ def attention() -> Iterator[tuple[str, Callable[[], None]]]:
 def products() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loop for products of matrices."""
     from rushlight.fast.matmul_loops import product
+
     x = np.ones((32, 32), np.float32)
     yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
@@ -155,17 +235,22 @@ def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
     from rushlight import optim
     from rushlight.core import tensor
+
     for name, many in OPTIMIZERS.items():
         for settings in many:
             p = tensor([1.0], requires_grad=True)
             p.grad = tensor([1.0])
             optimizer = getattr(optim, name)([p], **settings)
-            yield f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})", optimizer.loop(p).build
+            yield (
+                f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})",
+                optimizer.loop(p).build,
+            )
 
 
 def random_numbers() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops under `rand`, `randn`, initial values and dropout."""
     from rushlight.random import loops
+
     words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)
     yield "random words", lambda: loops.words(words.copy(), words)
     yield "uniform numbers", lambda: loops.uniforms(words[:64], out, one, one)

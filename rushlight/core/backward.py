@@ -1,4 +1,5 @@
 """`backward` and `grad`: the functions that run the engine."""
+
 from __future__ import annotations
 
 import sys
@@ -9,33 +10,40 @@ from weakref import WeakSet
 
 import numpy as np
 
-from rushlight.kernels.summation import add_to
+from rushlight.base.errors import explain, suggesting
+from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output
-from rushlight.core import faster
-from rushlight.base.errors import explain, suggesting
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
+from rushlight.kernels.summation import add_to
 
 Tensors = Tensor | Sequence[Tensor]
-# Objects whose method `differentiated(seeds)` is called at the start of each backward with create_graph=True.
+# Objects whose method `differentiated(seeds)` is called at the start of each backward with
+# create_graph=True.
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
 # True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
 chosen: ContextVar[bool] = ContextVar("chosen", default=False)
 
 
 @suggesting
-def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | None = None,
-             create_graph: bool = False, inputs: Any = None) -> None:
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
     """Add d(sum of tensors * grad_tensors)/d(leaf) to the `.grad` of every leaf.
 
-    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
-    `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
-    itself, for higher derivatives. `inputs`: only these tensors accumulate; non-leaf inputs retain their gradients.
+    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors
+    of one element. `retain_graph`: keep the graph for another backward (default: as
+    `create_graph`). `create_graph`: record backward itself, for higher derivatives. `inputs`: only
+    these tensors accumulate; non-leaf inputs retain their gradients.
 
-    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and if a
-    tensor that backward needs has been overwritten.
+    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was
+    freed, and if a tensor that backward needs has been overwritten.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.autograd.backward(x * x)
@@ -45,14 +53,21 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     leaves = None if inputs is None else listed(inputs)
     if leaves == ():
-        raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
+        raise RuntimeError(
+            explain(
+                "'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"
+            )
+        )
     seeds, world = seed(outputs, grad_tensors, create_graph)
     ends = None if leaves is None else ends_of(leaves, seeds)
     for t in leaves or ():
         if isinstance(t, Tensor):
-            t.retain_grad()  # as torch: non-leaf inputs retain their gradients in later backwards, too
+            # as torch: non-leaf inputs retain their gradients in later backwards, too
+            t.retain_grad()
     targets = None if ends is None else set(ends)
-    found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
+    found = run(
+        seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph
+    )
     for end, t in zip(ends or (), leaves or ()):
         holder = t if isinstance(t, Tensor) else end.tensor() if end.leaf else None  # type: ignore[attr-defined]
         if holder is not None and (g := found.get(end)) is not None and not holder.retains_grad:
@@ -60,7 +75,8 @@ def backward(tensors: Tensors, grad_tensors: Any = None, retain_graph: bool | No
 
 
 def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
-    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
+    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run
+    after the node."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
         g = before(hooks, node, g, world)
@@ -77,14 +93,23 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
 
 
 @suggesting
-def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_graph: bool | None = None,
-         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]:
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
     """d(sum of outputs * grad_outputs)/d(input), for each input; `.grad` is left alone.
 
-    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising RuntimeError.
-    `materialize_grads`: return zeros for such an input. `is_grads_batched`: `grad_outputs` has a leading batch dimension,
-    and so do the results. Other arguments as in `backward`.
+    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising
+    RuntimeError. `materialize_grads`: return zeros for such an input. `is_grads_batched`:
+    `grad_outputs` has a leading batch dimension, and so do the results. Other arguments as in
+    `backward`.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> g, = rushlight.autograd.grad(x ** 3, x, create_graph=True)
@@ -92,25 +117,48 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
     (tensor(18.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError(explain("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                                 "allow_unused=False."))
+        raise ValueError(
+            explain(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but "
+                "got: "
+                "allow_unused=False."
+            )
+        )
     if is_grads_batched:
-        return batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        return batched(
+            outputs,
+            inputs,
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            allow_unused,
+            materialize_grads,
+        )
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = listed(inputs)
     if not ins:
         raise RuntimeError(explain("`inputs` argument to `grad()` cannot be empty."))
     seeds, world = seed(outs, grad_outputs, create_graph)
     ends = ends_of(ins, seeds)
-    found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
+    found = run(
+        seeds,
+        world,
+        set(ends),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+    )
     results = [found.get(end) for end in ends]
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
-        raise RuntimeError(explain("One of the differentiated Tensors appears to not have been used in the graph. "
-                                   "Set allow_unused=True if this is the desired behavior.",
-                                   "compute the outputs from these inputs, or leave them out",
-                                   inputs=[i for i, g in enumerate(results) if g is None]))
+        raise RuntimeError(
+            explain(
+                "One of the differentiated Tensors appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior.",
+                "compute the outputs from these inputs, or leave them out",
+                inputs=[i for i, g in enumerate(results) if g is None],
+            )
+        )
     answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
     for g, made in zip(results, answer):
         if g is None and made is not None and create_graph:
@@ -119,11 +167,16 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, retain_gra
 
 
 def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
-    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
+    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`,
+    else None."""
     if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
         if g is None and materialize:
-            raise RuntimeError(explain("materialize_grads cannot be used when the given input is a GradientEdge",
-                                       "give the tensor itself"))
+            raise RuntimeError(
+                explain(
+                    "materialize_grads cannot be used when the given input is a GradientEdge",
+                    "give the tensor itself",
+                )
+            )
         return g if g is None or world == "tensors" else from_array(np.array(g))
     if g is None:
         return created(from_array(np.zeros_like(t._array))) if materialize else None
@@ -133,29 +186,60 @@ def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
     return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t._array.dtype))
 
 
-def batched(outputs: Tensors, inputs: Tensors, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
-            allow_unused: bool | None, materialize: bool) -> tuple[Any, ...]:
+def batched(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize: bool,
+) -> tuple[Any, ...]:
     """`grad` for a batch of gradients of each output: `vmap` of `grad`."""
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
+    rows = (
+        (grad_outputs,)
+        if isinstance(grad_outputs, Tensor)
+        else tuple(grad_outputs or (None,) * len(outs))
+    )
     for i, (t, r) in enumerate(zip(outs, rows)):
         if r is not None and r._array.shape[1:] != t._array.shape:
-            raise RuntimeError(explain(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
-                "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and output[{i}] has a shape of "
-                f"{t.shape}.", "give gradients of shape (rows, *output.shape); func.vmap batches some of them only"))
+            raise RuntimeError(
+                explain(
+                    "If `is_grads_batched=True`, we interpret the first dimension of each "
+                    "grad_output as the batch dimension. "
+                    "The sizes of the remaining dimensions are expected to match the shape of "
+                    "corresponding output, but a "
+                    f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and "
+                    f"output[{i}] has a shape of "
+                    f"{t.shape}.",
+                    "give gradients of shape (rows, *output.shape); func.vmap batches some of "
+                    "them only",
+                )
+            )
     used: list[int] = []
 
     def vjp(*given: Tensor) -> tuple[Tensor, ...]:
-        found = grad(outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize)
+        found = grad(
+            outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize
+        )
         used[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in used])
-    vmap = sys.modules["rushlight"].vmap  # rushlight.func imports this module, and is loaded on first use
-    found = vmap(vjp)(*[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))])
+
+    vmap = sys.modules[
+        "rushlight"
+    ].vmap  # rushlight.func imports this module, and is loaded on first use
+    found = vmap(vjp)(
+        *[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))]
+    )
     results = dict(zip(used, found))
-    return tuple([results[i] if i in results else finished(None, t, "tensors", materialize) for i, t in enumerate(ins)])
+    return tuple(
+        [
+            results[i] if i in results else finished(None, t, "tensors", materialize)
+            for i, t in enumerate(ins)
+        ]
+    )
 
 
 def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:
@@ -171,8 +255,12 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if t._node is None:
-            raise RuntimeError(explain(f"element {i} of tensors does not require grad and does not have a grad_fn",
-                                       "compute it from a tensor with requires_grad=True, outside of no_grad()"))
+            raise RuntimeError(
+                explain(
+                    f"element {i} of tensors does not require grad and does not have a grad_fn",
+                    "compute it from a tensor with requires_grad=True, outside of no_grad()",
+                )
+            )
         g = first_gradient(t, g, i)
         g = g if world == "tensors" else g._array.copy() if t._node.leaf else g._array
         seeds[t._node] = g if t._node not in seeds else seeds[t._node] + g
@@ -180,25 +268,44 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
-    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape is checked."""
+    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape
+    is checked."""
     if g is None:
         if t._array.size != 1:
-            raise RuntimeError(explain("grad can be implicitly created only for scalar outputs",
-                                       "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor "
-                                       f"of shape {tuple(t.shape)}", shape=tuple(t.shape)))
+            raise RuntimeError(
+                explain(
+                    "grad can be implicitly created only for scalar outputs",
+                    "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a "
+                    "tensor "
+                    f"of shape {tuple(t.shape)}",
+                    shape=tuple(t.shape),
+                )
+            )
         if t.is_complex():
-            raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
-                                       f"{t.dtype}", "take .abs() or .real first, or give backward(gradient)"))
+            raise RuntimeError(
+                explain(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{t.dtype}",
+                    "take .abs() or .real first, or give backward(gradient)",
+                )
+            )
         return created(from_array(np.array(1, t._array.dtype).reshape(t._array.shape)))
     if g._array.shape != t._array.shape:
-        raise RuntimeError(explain(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
-                                   f"a shape of {t.shape}.", "give a gradient of the output's shape"))
+        raise RuntimeError(
+            explain(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                f"a shape of {t.shape}.",
+                "give a gradient of the output's shape",
+            )
+        )
     return g if g._array.dtype == t._array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
 
 
 def listed(inputs: Any) -> tuple:
     """A tuple of inputs, from one tensor or `graph.GradientEdge`, or from a sequence of them."""
-    return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
+    return (
+        (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
+    )
 
 
 def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
@@ -206,14 +313,21 @@ def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
     ends = []
     for i, t in enumerate(inputs):
         if t._node is None:
-            raise RuntimeError(explain("One of the differentiated Tensors does not require grad", "call "
-                                       "requires_grad_() on it before it is used", input=i, shape=tuple(t.shape)))
+            raise RuntimeError(
+                explain(
+                    "One of the differentiated Tensors does not require grad",
+                    "call requires_grad_() on it before it is used",
+                    input=i,
+                    shape=tuple(t.shape),
+                )
+            )
         ends.append(t._node if isinstance(t, Tensor) else end_of(t, seeds))
     return ends
 
 
 def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
-    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has several outputs."""
+    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has
+    several outputs."""
     if edge.ownership_token is None:
         for node in reachable(seeds, edge.node.seq):
             if isinstance(node, Output) and node.source() == (edge.node, edge.output_nr):
@@ -221,8 +335,9 @@ def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
     return edge.key
 
 
-def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool,
-        create_graph: bool) -> dict[Node, Any]:
+def run(
+    seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool, create_graph: bool
+) -> dict[Node, Any]:
     """Run backward. Returns {target: gradient} for the targets that backward reached."""
     found = {}
     m = mode()
@@ -252,9 +367,15 @@ def run(seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: b
     return found
 
 
-def tensor_backward(self: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None,
-                    create_graph: bool = False, inputs: Any = None) -> None:
-    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this tensor depends on.
+def tensor_backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this
+    tensor depends on.
 
     See `rushlight.autograd.backward`.
     """

@@ -1,4 +1,5 @@
 """From the entries of a file to functions, methods and in-place forms."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -8,16 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.core.mode import mode
-from rushlight.core.views import assign, wrote
-from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
 from rushlight.base.errors import NoArray, keywords, suggesting
 from rushlight.core import families
 from rushlight.core.arguments import Touched, constant
 from rushlight.core.docstring import introduce
-from rushlight.kernels.float16 import in_single, is_half
-from rushlight.kernels.layout import led
+from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
 from rushlight.core.lazy import expect
+from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.table import (
     BOOL,
@@ -31,8 +29,11 @@ from rushlight.core.table import (
     in_namespace,
     parameters,
 )
-from rushlight.core.worlds import ARRAYS, TENSORS, rebind, save_function
 from rushlight.core.tensor import Tensor, method
+from rushlight.core.views import assign, wrote
+from rushlight.core.worlds import ARRAYS, TENSORS, rebind, save_function
+from rushlight.kernels.float16 import in_single, is_half
+from rushlight.kernels.layout import led
 
 F = TypeVar("F", bound=Callable)
 
@@ -40,7 +41,9 @@ F = TypeVar("F", bound=Callable)
 def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
     if op.settings or len(op.inputs) > 2:
-        op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
+        op.options.setdefault(
+            "promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else ""
+        )
         if op.result in (SAME, FLOATING):
             op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
         return families.general(op)
@@ -48,24 +51,32 @@ def elementwise(op: Op) -> Callable:
 
 
 def staying(op: Op, kernel: Callable, last: int) -> Callable:
-    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
-    bfloat16 single precision. (The last input's: of `where`, the first is a condition.)
-    """
+    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers
+    floating-point, nor bfloat16 single precision. (The last input's: of `where`, the first is a
+    condition.)"""
+
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
-        r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
-        if args[0].flags.c_contiguous and (not last or args[last].flags.c_contiguous and (
-                last == 1 or args[1].flags.c_contiguous)):  # no loop: that takes twice as long
+        r = (
+            r
+            if r.__class__ is np.ndarray and r.dtype is dtype
+            else np.asarray(r).astype(dtype, copy=False)
+        )
+        if args[0].flags.c_contiguous and (
+            not last or args[last].flags.c_contiguous and (last == 1 or args[1].flags.c_contiguous)
+        ):  # no loop: that takes twice as long
             return r
-        return led(r, *args[:last + 1])
+        return led(r, *args[: last + 1])
+
     least = least_by_bytes(op)
-    return lambda *args: stay(*args) if args[0].size < least[args[last].itemsize] else faster(op, "", stay, *args)
+    return lambda *args: (
+        stay(*args) if args[0].size < least[args[last].itemsize] else faster(op, "", stay, *args)
+    )
 
 
 def placing(op: Op) -> Callable:
-    """The function of an op that writes at some places of x: into a copy, or, where `out` is x, into x itself. To copy 10
-    million numbers takes 50 ms, to write four of them 10 us.
-    """
+    """The function of an op that writes at some places of x: into a copy, or, where `out` is x,
+    into x itself. To copy 10 million numbers takes 50 ms, to write four of them 10 us."""
     copying, own = op.family(op), families.general(op, op.options["onto"])
 
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
@@ -76,12 +87,14 @@ def placing(op: Op) -> Callable:
         own(*args, **kwargs)
         wrote(out)
         return out
+
     call.forms = copying, own  # type: ignore[attr-defined]
     return call
 
 
 def alone(x: Tensor, args: tuple) -> bool:
-    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
+    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing
+    is recorded."""
     a, m, root = x._array, mode(), x._root
     if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
         return False
@@ -89,17 +102,20 @@ def alone(x: Tensor, args: tuple) -> bool:
         return False
     for arg in args:
         for t in arg if arg.__class__ in (list, tuple) else (arg,):
-            if isinstance(t, Tensor) and (t._array.__class__ is not np.ndarray or (t._node is not None and m.grad)
-                                          or np.may_share_memory(a, t._array)):
+            if isinstance(t, Tensor) and (
+                t._array.__class__ is not np.ndarray
+                or (t._node is not None and m.grad)
+                or np.may_share_memory(a, t._array)
+            ):
                 return False
     return True
 
 
 # The words that entries begin with.
-op = entry(elementwise, SAME)                     # element by element, the dtype stays
-floating = entry(elementwise, FLOATING)           # integers become floating
+op = entry(elementwise, SAME)  # element by element, the dtype stays
+floating = entry(elementwise, FLOATING)  # integers become floating
 predicate = entry(elementwise, BOOL, inplace=True)
-real = entry(elementwise, REAL)                   # complex numbers become real
+real = entry(elementwise, REAL)  # complex numbers become real
 reduction = entry(families.reduction, SAME, inplace=False)
 averaging = entry(families.reduction, FLOATING, inplace=False)
 view = entry(families.view, SAME, inplace=False)
@@ -114,15 +130,21 @@ inner_view = entry(families.view, SAME, inplace=False, method=False, function=Fa
 
 def build(namespace: dict[str, Any]) -> None:
     """Make a function of every entry in a module's namespace, and put it in the entry's place."""
-    found = {name: value for name, value in namespace.items() if isinstance(value, Op) and not value.name}
+    found = {
+        name: value for name, value in namespace.items() if isinstance(value, Op) and not value.name
+    }
     for name, one in found.items():
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
         ARRAYS[name] = one.kernel
         if one.family is elementwise:
             one.elementwise = True
-            if not isinstance(getattr(one.kernel, "ufunc", one.kernel), np.ufunc) and not one.options.get("exact"):
-                one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)        # NumPy rounds after each step
+            if not isinstance(
+                getattr(one.kernel, "ufunc", one.kernel), np.ufunc
+            ) and not one.options.get("exact"):
+                one.kernel = in_single(
+                    name, one.kernel, len(one.inputs) - 1
+                )  # NumPy rounds after each step
         if has_own_way(one):
             one.kernel = ARRAYS[name] = dispatching(one, one.kernel)
         one.make_save = save_function
@@ -147,12 +169,14 @@ def in_own_order(one: Op) -> Callable:
 
     def call(*args: Any, **more: Any) -> Any:
         return one.call(**dict(zip(names, args)), **more)
+
     introduce(call, one)
     return call
 
 
 def as_method(one: Op) -> Callable:
-    """The function with the tensor first, also where users of the function give it later: polygamma(n, x)."""
+    """The function with the tensor first, also where users of the function give it later:
+    polygamma(n, x)."""
     return one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name]
 
 
@@ -169,7 +193,9 @@ def attach(one: Op) -> None:
                 expect(*(f"{name}_" for name in names))
 
 
-waiting: list[tuple[Op, list[str]]] | None = []   # what has no in-place form yet; None: they are made at once
+waiting: (
+    list[tuple[Op, list[str]]] | None
+) = []  # what has no in-place form yet; None: they are made at once
 
 
 def in_place_forms() -> None:
@@ -177,26 +203,40 @@ def in_place_forms() -> None:
     global waiting
     left, waiting = waiting or [], None
     for one, names in left:
-        missing = [f"{name}_" for name in names if f"{name}_" not in vars(Tensor)]     # the others are made of ops
+        missing = [
+            f"{name}_" for name in names if f"{name}_" not in vars(Tensor)
+        ]  # the others are made of ops
         if missing:
             method(inplace(one), *missing)
 
 
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
-    at_once_too = isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
+    at_once_too = (
+        isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
+    )
     kernel, least = one.kernel if at_once_too else None, least_by_bytes(one)
-    single, name, floating, answers = len(one.inputs) == 1, one.name + "_", one.result == FLOATING, one.result == BOOL
-    out_of_place, constants = as_method(one), name.startswith("logical_")  # torch gives the other no gradient
+    single, name, floating, answers = (
+        len(one.inputs) == 1,
+        one.name + "_",
+        one.result == FLOATING,
+        one.result == BOOL,
+    )
+    out_of_place, constants = (
+        as_method(one),
+        name.startswith("logical_"),
+    )  # torch gives the other no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kernel is not None and unrecorded(input, args):
             try:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
-                pass                              # promotion, broadcasting, a sparse operand, an error: the long way
+                pass  # promotion, broadcasting, a sparse operand, an error: the long way
         m = mode()
-        if m.watch is None and m.batch is None:   # the common case; before_write would return the input
+        if (
+            m.watch is None and m.batch is None
+        ):  # the common case; before_write would return the input
             made = out_of_place(input, *args, **kwargs)
         else:
             before = before_write(input, args)
@@ -208,14 +248,16 @@ def inplace(one: Op) -> Callable:
 
     def at_once(input: Tensor, *args: Any) -> Tensor:
         a = input._array
-        if floating and a.dtype.kind in "iub":    # np.reciprocal has integers too
+        if floating and a.dtype.kind in "iub":  # np.reciprocal has integers too
             raise TypeError
-        if a.size >= least[a.itemsize] and is_half(a):     # 16-bit floats have a faster way, out of place
+        if a.size >= least[a.itemsize] and is_half(
+            a
+        ):  # 16-bit floats have a faster way, out of place
             raise TypeError
         if single:
             kernel(a, out=a)
         else:
-            other, = args
+            (other,) = args
             if other.__class__ is float or other.__class__ is int:
                 other = constant(other, a.dtype)
             b = other._array
@@ -230,26 +272,34 @@ def inplace(one: Op) -> Callable:
 
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
-    """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks for one."""
+    """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks
+    for one."""
     shape, made = made._array.shape, TENSORS["to"](made, input.dtype)
-    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [input]:
+    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [
+        input
+    ]:
         made = TENSORS["overwrite"](TENSORS["expand"](t, shape), made)
     return made
 
 
 def recorded(input: Tensor, args: Iterable) -> bool:
-    """Whether an op on these arguments is recorded: one of them asks for a gradient, or tangents go along with it."""
+    """Whether an op on these arguments is recorded: one of them asks for a gradient, or tangents go
+    along with it."""
     m = mode()
     if m.watch is not None and m.watch.differentiates:
         return True
     if not m.grad:
         return False
-    if input._node is not None or input._viewing is not None and input._viewing[0]._node is not None:
+    if (
+        input._node is not None
+        or input._viewing is not None
+        and input._viewing[0]._node is not None
+    ):
         return True
     for a in args:
         if isinstance(a, Tensor) and a._node is not None:
             return True
-    return m.batch is not None and m.batch.records(input, *args)    # their samples may be recorded
+    return m.batch is not None and m.batch.records(input, *args)  # their samples may be recorded
 
 
 def unrecorded(input: Tensor, args: tuple) -> bool:
@@ -258,11 +308,12 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
 
 
 def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
-    """What an in-place op on x reads: a clone where somebody keeps what the op was given, else x itself.
+    """What an in-place op on x reads: a clone where somebody keeps what the op was given, else x
+    itself.
 
-    Those who keep it: hooks on saved tensors, forward mode (its tangents may be differentiated), the graphs around a vmap.
-    For the graph of x alone `views.keep_old` copies what a node has saved.
-    """
+    Those who keep it: hooks on saved tensors, forward mode (its tangents may be differentiated),
+    the graphs around a vmap. For the graph of x alone `views.keep_old` copies what a node has
+    saved."""
     m = mode()
     if ((m.watch is not None and m.watch.snapshots) or m.batch is not None) and recorded(x, args):
         return x.clone()  # type: ignore[attr-defined]
@@ -274,12 +325,19 @@ def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tenso
     return assign(x, function(before_write(x, args), *args, **kwargs))
 
 
-def composite(*names: str, tensor: bool = True, function: bool = True, looks: bool = False,
-              factors: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
+def composite(
+    *names: str,
+    tensor: bool = True,
+    function: bool = True,
+    looks: bool = False,
+    factors: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Register a function made of ops: in the world of tensors, and as a method of Tensor under
+    these names.
 
-    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see `older`.
-    """
+    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample.
+    `factors`: see `older`."""
+
     def register(f: F) -> F:
         own, taken = names or (f.__name__,), len(parameters(f))
         f = suggesting(f, NUMPY if "dim" in (keywords(f) or parameters(f)) else None)
@@ -288,19 +346,22 @@ def composite(*names: str, tensor: bool = True, function: bool = True, looks: bo
         if factors:
             f = older(f, taken, factors)
         for name in own:
-            if name not in TABLE:                 # rules mean the entry itself, with its own order of parameters
+            if name not in TABLE:  # rules mean the entry itself, with its own order of parameters
                 TENSORS[name] = f
             if function:
                 FUNCTIONS[name] = f
         if tensor:
             method(f, *[name for name in own if not in_namespace(name)])
         return f
+
     return register
 
 
 def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
-    """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
-    optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
+    """The function of `taken` tensors, which also takes its factors as torch did before they had
+    names, and as older optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z).
+    They are the numbers, in this order."""
+
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > taken:
@@ -309,31 +370,43 @@ def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
                 kwargs |= dict(zip(factors, numbers))
                 args = tuple(a for a in args if not isinstance(a, Number))
         return f(*args, **kwargs)
+
     return call  # type: ignore[return-value]
 
 
 def sample_by_sample(f: F) -> F:
     """The function for batches of vmap too, which has no way to look at all samples at once."""
+
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return f(*args, **kwargs)
         except Touched as touched:
             return touched.batch.one_by_one(call, args, kwargs)
+
     return call  # type: ignore[return-value]
 
 
-FUNCTIONS: dict[str, Callable] = {}               # composites that the package offers besides the table
-MORE: dict[str, Callable] = {}                    # and what are no functions from tensors to tensors: questions, writes
+FUNCTIONS: dict[str, Callable] = {}  # composites that the package offers besides the table
+MORE: dict[
+    str, Callable
+] = {}  # and what are no functions from tensors to tensors: questions, writes
 
 
 def offered() -> dict[str, Callable]:
-    """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
-    table = {name: one.call for one in TABLE.values() for name in one.names
-             if one.options.get("function", True) and one.options.get("method", True)}
+    """What the package offers of the ops that are loaded, by name; those of namespaces with their
+    prefix."""
+    table = {
+        name: one.call
+        for one in TABLE.values()
+        for name in one.names
+        if one.options.get("function", True) and one.options.get("method", True)
+    }
     return table | FUNCTIONS | MORE
 
 
 def members(space: str) -> dict[str, Callable]:
     """The functions of a namespace: linalg_det as det."""
-    return {name[len(space) + 1:]: f for name, f in offered().items() if name.startswith(space + "_")}
+    return {
+        name[len(space) + 1 :]: f for name, f in offered().items() if name.startswith(space + "_")
+    }

@@ -1,4 +1,5 @@
-"""The call of an op, written out as text from its entry: what is fixed for an op is decided there, not at each call.
+"""The call of an op, written out as text from its entry: what is fixed for an op is decided there,
+not at each call.
 
     def call_where(kernel, args, kwargs, out):
         try:
@@ -9,9 +10,9 @@
         result = kernel(condition_array, x_array, y_array)
         ...
 
-An op's first call writes its text (0.5 ms); a loop over the inputs would take twice the time of each call.
-`print(rushlight.docs.where.call)` shows the whole text.
-"""
+An op's first call writes its text (0.5 ms); a loop over the inputs would take twice the time of
+each call. `print(rushlight.docs.where.call)` shows the whole text."""
+
 from __future__ import annotations
 
 import re
@@ -22,12 +23,8 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from rushlight.core.clock import Writes, tick
-from rushlight.core.mode import mode
-from rushlight.core.node import Output, outside, remember, share_writes, user
-from rushlight.core.views import register
-from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.base.errors import NoArray
+from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.core.arguments import (
     binder,
     constant,
@@ -37,18 +34,29 @@ from rushlight.core.arguments import (
     same_dtype,
     unbound,
 )
+from rushlight.core.clock import Writes, tick
+from rushlight.core.mode import mode
+from rushlight.core.node import Output, outside, remember, share_writes, user
 from rushlight.core.op_errors import check_tensors, failure
 from rushlight.core.results import filled, into, result_type
 from rushlight.core.table import FLOATING, TABLE, Op
-from rushlight.core.worlds import saved_items
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.views import register
+from rushlight.core.worlds import saved_items
 
 
 @lru_cache(maxsize=2048)
 def written(op: Op, view: bool = False) -> Callable:
-    """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its input."""
-    scope = {**SCOPE, "op": op, "again": op.call, "bind": binder(op), "defaults": left_out(op)[1],
-             "result_type": result_type(op)}
+    """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its
+    input."""
+    scope = {
+        **SCOPE,
+        "op": op,
+        "again": op.call,
+        "bind": binder(op),
+        "defaults": left_out(op)[1],
+        "result_type": result_type(op),
+    }
     return define(source(op, view), f"call_{op.name}", scope, f"call of {op.name}")
 
 
@@ -67,10 +75,15 @@ def source(op: Op, view: bool = False) -> str:
         "try:",
         *indented(folded("result = kernel(", said.given(), ")")),
         "except Exception as error:",
-        "    return otherwise(op, values, error, out)"]
-    if op.options.get("itself"):                  # contiguous() of a contiguous tensor is the tensor
+        "    return otherwise(op, values, error, out)",
+    ]
+    if op.options.get("itself"):  # contiguous() of a contiguous tensor is the tensor
         lines += [f"if result is {said.single[0]}_array:", f"    return {said.single[0]}"]
-    lines += ["# edges: the nodes that the gradients go to; None: nothing is recorded", "state = mode()", *said.edges()]
+    lines += [
+        "# edges: the nodes that the gradients go to; None: nothing is recorded",
+        "state = mode()",
+        *said.edges(),
+    ]
     if op.options.get("outputs") or op.options.get("list"):
         lines += ["tensor = finish(op, values, edges, result, result_type)"]
     else:
@@ -83,8 +96,8 @@ def source(op: Op, view: bool = False) -> str:
 class Arguments:
     """An op's arguments by their names in the text, and the lines about them.
 
-    `single`: the inputs but for a list of tensors, `listed`; `ruled`: those of `single` that have a gradient.
-    """
+    `single`: the inputs but for a list of tensors, `listed`; `ruled`: those of `single` that have a
+    gradient."""
 
     def __init__(self, op: Op):
         self.op = op
@@ -92,7 +105,9 @@ class Arguments:
         self.listed = "tensors" in op.inputs
         self.list_ruled = self.listed and op.rules["tensors"] is not None
         self.single = [own(name) for name in op.inputs if name != "tensors"]
-        self.ruled = [own(name) for name in op.inputs if name != "tensors" and op.rules[name] is not None]
+        self.ruled = [
+            own(name) for name in op.inputs if name != "tensors" and op.rules[name] is not None
+        ]
         self.promoted = [own(name) for name in op.options.get("promote", "").split()]
 
     def bound(self) -> list[str]:
@@ -103,28 +118,41 @@ class Arguments:
         if unfit == "True":
             lines += [bind]
         else:
-            if defaults:                          # 0.1 us, where `bind` takes 1 to 2
-                lines += [f"if {needed} <= len(args) < {needed + len(defaults)} and not kwargs:",
-                          f"    args = (*args, *defaults[len(args) - {needed}:])"]
+            if defaults:  # 0.1 us, where `bind` takes 1 to 2
+                lines += [
+                    f"if {needed} <= len(args) < {needed + len(defaults)} and not kwargs:",
+                    f"    args = (*args, *defaults[len(args) - {needed}:])",
+                ]
             lines += [*conditional("if", unfit), f"    {bind}"]
             if behind == "True":
                 lines += ["else:", *indented(tupled("args = ", counted.split(", ")))]
             elif behind:
-                lines += [*conditional("elif", behind), *indented(tupled("args = ", counted.split(", ")))]
+                lines += [
+                    *conditional("elif", behind),
+                    *indented(tupled("args = ", counted.split(", "))),
+                ]
         names = ", ".join(self.all) + "," * (len(self.all) == 1)
-        lines += [f"{names} = values = args"] if len(names) < 70 else tupled("", self.all, " = values = args")
+        lines += (
+            [f"{names} = values = args"]
+            if len(names) < 70
+            else tupled("", self.all, " = values = args")
+        )
         if self.promoted:
             some = ", ".join(self.promoted) + "," * (len(self.promoted) == 1)
             lines += [f"{some} = to_one_dtype(op, ({some}))"]
         if self.listed:
             place = op.inputs.index("tensors")
-            lines += tupled("tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})")
+            lines += tupled(
+                "tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})"
+            )
         if self.promoted or self.listed:
             lines += tupled("values = ", self.all)
         return lines
 
     def arrays(self) -> list[str]:
-        lines = [f"{name}_array = None if {name} is None else {name}._array" for name in self.single]
+        lines = [
+            f"{name}_array = None if {name} is None else {name}._array" for name in self.single
+        ]
         return [*lines, "tensors_array = [t._array for t in tensors]"] if self.listed else lines
 
     def checked(self) -> list[str]:
@@ -133,10 +161,14 @@ class Arguments:
         if len(names) < 2:
             return []
         first, *others = names
-        differ = [f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others]
+        differ = [
+            f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others
+        ]
         arrays, tensors = ", ".join(f"{name}_array" for name in names), ", ".join(names)
-        return [*conditional("if", " or ".join([f"{first}_array is None", *differ])),
-                *indented(folded("check_one_dtype(", ["op", f"({arrays})", f"({tensors})"], ")"))]
+        return [
+            *conditional("if", " or ".join([f"{first}_array is None", *differ])),
+            *indented(folded("check_one_dtype(", ["op", f"({arrays})", f"({tensors})"], ")")),
+        ]
 
     def given(self) -> list[str]:
         """What the kernel is given."""
@@ -145,14 +177,21 @@ class Arguments:
     def edges(self) -> list[str]:
         """The lines that find `edges`: None where nothing is recorded."""
         if self.list_ruled:
-            return ["edges = tuple([t._node for t in tensors]) if state.grad else ()",
-                    "if edges.count(None) == len(edges):", "    edges = None"]
+            return [
+                "edges = tuple([t._node for t in tensors]) if state.grad else ()",
+                "if edges.count(None) == len(edges):",
+                "    edges = None",
+            ]
         if not self.ruled:
             return ["edges = None"]
         nodes = [f"{name}_node = None if {name} is None else {name}._node" for name in self.ruled]
         some = " or ".join(f"{name}_node is not None" for name in self.ruled)
         found = [f"{name}_node" if name in self.ruled else "None" for name in self.single]
-        test = conditional("if state.grad and", some, brackets=True) if len(nodes) > 1 else [f"if state.grad and {some}:"]
+        test = (
+            conditional("if state.grad and", some, brackets=True)
+            if len(nodes) > 1
+            else [f"if state.grad and {some}:"]
+        )
         return [*nodes, *test, *indented(tupled("edges = ", found)), "else:", "    edges = None"]
 
     def saved(self) -> list[str]:
@@ -160,8 +199,13 @@ class Arguments:
         if self.listed:
             return ["node.saved = op.save(values, edges, (result,))"]
         nodes = [f"{name}_node" if name in self.ruled else "None" for name in self.inputs]
-        items = [re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item) for item in saved_items(self.op)]
-        items = [re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items]
+        items = [
+            re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item)
+            for item in saved_items(self.op)
+        ]
+        items = [
+            re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items
+        ]
         return tupled("node.saved = ", [item.replace("r[0]", "result") for item in items])
 
 
@@ -171,7 +215,8 @@ def own(name: str) -> str:
 
 
 def one_output(saved: Sequence[str]) -> list[str]:
-    """What follows where an op has one output: the same as in the families of one and two inputs."""
+    """What follows where an op has one output: the same as in the families of one and two
+    inputs."""
     return [
         "# the result as a tensor",
         "if result.__class__ is not ndarray:",
@@ -188,7 +233,8 @@ def one_output(saved: Sequence[str]) -> list[str]:
         "    code = node.code = caller.f_code",
         "    node.at = caller.f_lasti if code is user.code else remember(node, caller)",
         "if state.watch is not None:",
-        "    state.watch.on_op(op, values, tensor)"]
+        "    state.watch.on_op(op, values, tensor)",
+    ]
 
 
 def noted_view(op: Op) -> list[str]:
@@ -198,14 +244,17 @@ def noted_view(op: Op) -> list[str]:
     if not op.options.get("copies"):
         return [note]
     array = f"{name}_array"
-    return ["base = result.base", f"if result is {array} or base is not None and (base is {array} or base is {array}.base):",
-            f"    {note}"]
+    return [
+        "base = result.base",
+        f"if result is {array} or base is not None and (base is {array} or base is {array}.base):",
+        f"    {note}",
+    ]
 
 
 def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
     dtype, numbers = None, False
-    for v in operands:                            # tensors of one dtype, and Python's numbers
+    for v in operands:  # tensors of one dtype, and Python's numbers
         kind = v.__class__
         if kind is float or kind is int:
             numbers = True
@@ -215,9 +264,9 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
             dtype = v._array.dtype
     else:
         if dtype is not None and (op.result != FLOATING or dtype.kind in "fcV"):
-            if not numbers:                       # 2 us of the 9 that `where` takes
+            if not numbers:  # 2 us of the 9 that `where` takes
                 return list(operands)
-            if mode().watch is None:              # where(mask, x, 0.) in 4.2 us, not 7
+            if mode().watch is None:  # where(mask, x, 0.) in 4.2 us, not 7
                 made = [v if v.__class__ is Tensor else constant(v, dtype) for v in operands]
                 if all([v is not None for v in made]):
                     return made
@@ -232,13 +281,13 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
     """The list of tensors among the arguments, brought to one dtype if gradients go back to it."""
     tensors = tuple(values[place])
     for t in tensors:
-        if t.__class__ is not Tensor:             # a class of the user's, or no tensor
-            check_tensors(op, [*values[:place], tensors, *values[place + 1:]])
+        if t.__class__ is not Tensor:  # a class of the user's, or no tensor
+            check_tensors(op, [*values[:place], tensors, *values[place + 1 :]])
             break
     try:
         if one_dtype and len({t._array.dtype for t in tensors}) > 1:
             tensors = tuple(promoted(op, tensors))
-    except NoArray:                               # the kernel meets it next, and asks what is done instead
+    except NoArray:  # the kernel meets it next, and asks what is done instead
         pass
     return tensors
 
@@ -256,7 +305,8 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
 
 
 def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Callable) -> Any:
-    """Tensors from what a kernel returned; several differentiable outputs share a node, each with its place in it."""
+    """Tensors from what a kernel returned; several differentiable outputs share a node, each with
+    its place in it."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
         arrays, fixed = [t._array for t in outs], op.options.get("fixed")
@@ -264,11 +314,15 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
         if smooth:
             node = object.__new__(op.node_class)
             node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
-            facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
+            facts = tuple(
+                [(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)]
+            )
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i]._node = Output(node, i, tick(), arrays[i].shape)
-            for i in op.keeps.keys() - smooth:    # indices: by these the node sees what is written to them
+            for i in (
+                op.keeps.keys() - smooth
+            ):  # indices: by these the node sees what is written to them
                 outs[i]._writes = Writes()
                 share_writes(node, i, outs[i]._writes)
     made = result(outs)
@@ -282,7 +336,8 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
 
 
 def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """The output that is saved as a copy, and the copy: who watches sees where backward has its numbers from."""
+    """The output that is saved as a copy, and the copy: who watches sees where backward has its
+    numbers from."""
     name = op.options.get("apart")
     t = None if name is None else outs[op.options["outputs"].split().index(name)]
     if t is None or t._node is None:
@@ -292,9 +347,47 @@ def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
 
 
 # What the texts name besides what is the op's own.
-SCOPE = {"Tensor": Tensor, "ndarray": ndarray, "asarray": asarray, "new": object.__new__, "mode": mode, "tick": tick,
-         "frame": frame, "user": user, "remember": remember, "otherwise": otherwise, "failure": failure, "into": into,
-         "finish": finish, "check_one_dtype": check_one_dtype, "register": register, "to_one_dtype": to_one_dtype,
-         "tensor_list": tensor_list, "NoArray": NoArray, "filled": filled}
-TAKEN = {*SCOPE, "again", "args", "base", "bind", "caller", "code", "defaults", "edges", "error", "kernel", "kwargs",
-         "node", "op", "out", "result", "result_type", "state", "t", "tensor", "values"}
+SCOPE = {
+    "Tensor": Tensor,
+    "ndarray": ndarray,
+    "asarray": asarray,
+    "new": object.__new__,
+    "mode": mode,
+    "tick": tick,
+    "frame": frame,
+    "user": user,
+    "remember": remember,
+    "otherwise": otherwise,
+    "failure": failure,
+    "into": into,
+    "finish": finish,
+    "check_one_dtype": check_one_dtype,
+    "register": register,
+    "to_one_dtype": to_one_dtype,
+    "tensor_list": tensor_list,
+    "NoArray": NoArray,
+    "filled": filled,
+}
+TAKEN = {
+    *SCOPE,
+    "again",
+    "args",
+    "base",
+    "bind",
+    "caller",
+    "code",
+    "defaults",
+    "edges",
+    "error",
+    "kernel",
+    "kwargs",
+    "node",
+    "op",
+    "out",
+    "result",
+    "result_type",
+    "state",
+    "t",
+    "tensor",
+    "values",
+}

@@ -1,4 +1,5 @@
 """A clock that numbers nodes and in-place writes: comparing two numbers tells which came first."""
+
 from __future__ import annotations
 
 from itertools import count
@@ -9,11 +10,12 @@ tick = count(1).__next__
 
 
 class Writes:
-    """The write log of one block of memory, made at the first write. Detached aliases share the log.
+    """The write log of one block of memory, made at the first write. Detached aliases share the
+    log.
 
-    `stamp`: the tick of the last write. `count`: the number of writes. `where`: the statement of the last write. `memory`:
-    the array of the base, since a detached alias may start at a later address.
-    """
+    `stamp`: the tick of the last write. `count`: the number of writes. `where`: the statement of
+    the last write. `memory`: the array of the base, since a detached alias may start at a later
+    address."""
 
     __slots__ = ("stamp", "count", "where", "memory", "_views")
     _views: list  # weak references to views; set on `Left` only
@@ -28,11 +30,11 @@ slot: Any = vars(Writes)["count"]
 
 
 class Left(Writes):
-    """The write log of a tensor that `detach_` took out of the graph while views of the tensor stayed in the graph.
+    """The write log of a tensor that `detach_` took out of the graph while views of the tensor
+    stayed in the graph.
 
-    The next write takes the views out, too, because no node computed the new elements. A subclass keeps this check out of
-    all other writes.
-    """
+    The next write takes the views out, too, because no node computed the new elements. A subclass
+    keeps this check out of all other writes."""
 
     __slots__ = ()
 
@@ -51,7 +53,8 @@ class Left(Writes):
 
 
 class Clock:
-    """`last_write`: the tick of the last write to any memory. Backward checks only nodes older than that."""
+    """`last_write`: the tick of the last write to any memory. Backward checks only nodes older than
+    that."""
 
     __slots__ = ("last_write",)
     last_write: int

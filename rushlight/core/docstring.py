@@ -1,9 +1,10 @@
 """What readers of a derived function ask for, worked out when they ask.
 
-Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost 25. So a derived
-function carries a `Docstring`, which is written when it is read, and its `__wrapped__` stands for its entry:
-`inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in the table. This costs 0.5 ms.
-"""
+Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost
+25. So a derived function carries a `Docstring`, which is written when it is read, and its
+`__wrapped__` stands for its entry: `inspect.signature` finds torch's parameters there,
+`inspect.getsource` the entry in the table. This costs 0.5 ms."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ class Entry:
     __slots__ = ("op", "writes")
 
     def __init__(self, op: Op, writes: bool):
-        self.op, self.writes = op, writes         # whether it is the form with an underscore
+        self.op, self.writes = op, writes  # whether it is the form with an underscore
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.op.call(*args, **kwargs)
@@ -26,6 +27,7 @@ class Entry:
     @property
     def __signature__(self) -> Any:
         from rushlight.introspect import op_docstrings
+
         return op_docstrings.signature(self.op, self.writes)
 
     @property
@@ -36,20 +38,29 @@ class Entry:
 def on_the_text(name: str) -> Callable:
     def method(self: Docstring, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.written(), name)(*args, **kwargs)
+
     return method
 
 
-# str with methods that work on the written text; made at once, since a type takes 0.7 ms to take in as many one by one
-Reading: Any = type("Reading", (str,), {"__slots__": ()} | {
-    name: on_the_text(name) for name, method in vars(str).items()
-    if callable(method) and name not in ("__new__", "__getattribute__")})
+# str with methods that work on the written text; made at once, since a type takes 0.7 ms to take in
+# as many one by one
+Reading: Any = type(
+    "Reading",
+    (str,),
+    {"__slots__": ()}
+    | {
+        name: on_the_text(name)
+        for name, method in vars(str).items()
+        if callable(method) and name not in ("__new__", "__getattribute__")
+    },
+)
 
 
 class Docstring(Reading):
     """A docstring that is written when it is read.
 
-    C code that looks at a string's characters without a method (`re`, `join`) sees the name and where to look.
-    """
+    C code that looks at a string's characters without a method (`re`, `join`) sees the name and
+    where to look."""
 
     __slots__ = ("entry",)
     entry: Entry
@@ -57,6 +68,7 @@ class Docstring(Reading):
     def written(self) -> str:
         """The text, from the entry as it is now."""
         from rushlight.introspect import op_docstrings
+
         return op_docstrings.text(self.entry.op, self.entry.writes)
 
     def __radd__(self, other: str) -> str:
@@ -67,9 +79,12 @@ class Docstring(Reading):
 
 
 def introduce(function: Callable, op: Op, writes: bool = False) -> None:
-    """Give a function made from an entry its name, docstring and signature; `writes`: it has an underscore."""
+    """Give a function made from an entry its name, docstring and signature; `writes`: it has an
+    underscore."""
     function.__name__ = function.__qualname__ = name = op.name + "_" if writes else op.name
     function.__module__ = "rushlight"
     entry = Entry(op, writes)
-    function.__doc__ = doc = Docstring(f"{name}: written when it is read, as by help(rushlight.{op.name})")
+    function.__doc__ = doc = Docstring(
+        f"{name}: written when it is read, as by help(rushlight.{op.name})"
+    )
     function.op, function.__wrapped__, doc.entry = op, entry, entry  # type: ignore[attr-defined]

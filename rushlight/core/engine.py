@@ -1,8 +1,9 @@
 """The walk of backward: a generator of steps, which `backward()` runs to its end and others watch.
 
-Nodes are numbered as they are made, so newest first is a topological order: no recursion, no counting of
-dependencies. What all ops share stands here, once: broadcasting undone, gradients added up, freeing, staleness, hooks.
-"""
+Nodes are numbered as they are made, so newest first is a topological order: no recursion, no
+counting of dependencies. What all ops share stands here, once: broadcasting undone, gradients added
+up, freeing, staleness, hooks."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -14,24 +15,24 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.kernels.summation import added
+from rushlight.base.errors import explain, ours, place, placed, user_frame
+from rushlight.core import faster
 from rushlight.core.clock import clock
 from rushlight.core.node import Hooks, Node, Parts
-from rushlight.core import faster
-from rushlight.base.errors import explain, ours, place, placed, user_frame
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.kernels.summation import added
 
 GRADIENTS = faster.Site("sum of gradients")
-LEAST = faster.least(GRADIENTS)                   # elements from which gradients may be added up in a faster way
+LEAST = faster.least(GRADIENTS)  # elements from which gradients may be added up in a faster way
 age = attrgetter("seq")
-Step = tuple[Node, Any, Any]                      # node, gradient of its output, gradients of its inputs
+Step = tuple[Node, Any, Any]  # node, gradient of its output, gradients of its inputs
 
 
 def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
     """All nodes below the roots, newest first; none of those older than `since`."""
     seen = set(roots)
     todo = list(seen)
-    for node in todo:                             # `todo` grows while it is read
+    for node in todo:  # `todo` grows while it is read
         for edge in node.edges:
             if edge is not None and edge not in seen and edge.seq >= since:
                 seen.add(edge)
@@ -41,8 +42,8 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def told_at_once(order: list[Node]) -> list[Node]:
-    """The same, but a leaf with hooks comes as soon as its gradient is whole, not at the end: an optimizer that steps in a
-    hook lets go of each gradient before the next is there."""
+    """The same, but a leaf with hooks comes as soon as its gradient is whole, not at the end: an
+    optimizer that steps in a hook lets go of each gradient before the next is there."""
     leaves = set()
     for node in reversed(order):
         if not node.leaf:
@@ -67,21 +68,31 @@ def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
     return wanted
 
 
-def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | None = None,
-          retain: bool = False, lazy: bool = False) -> Iterator[Step]:
-    """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's rules.
+def steps(
+    seeds: dict[Node, Any],
+    world: str = "arrays",
+    targets: set[Node] | None = None,
+    retain: bool = False,
+    lazy: bool = False,
+) -> Iterator[Step]:
+    """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's
+    rules.
 
-    `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads to these is run;
-    `retain`: keep what the nodes have saved, for another backward; `lazy`: of elementwise ops on large arrays, incoming
-    and outgoing may be formulas (fast/backward_chains.py).
-    """
-    order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))    # older ones lead nowhere
+    `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads
+    to these is run; `retain`: keep what the nodes have saved, for another backward; `lazy`: of
+    elementwise ops on large arrays, incoming and outgoing may be formulas
+    (fast/backward_chains.py)."""
+    order = reachable(
+        seeds, -1 if not targets else min([node.seq for node in targets])
+    )  # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
     order = told_at_once(order)
     fast, grads = world == "arrays", dict(seeds)
     total = sum_to_array if fast else sum_to_tensor
     walk = Walk(order, wanted)
-    lazy = lazy and all([node.hooks is None and (node.op is not None or node.leaf) for node in order])    # no user's code
+    lazy = lazy and all(
+        [node.hooks is None and (node.op is not None or node.leaf) for node in order]
+    )  # no user's code
     if lazy:
         ready, whole = faster.deferral  # type: ignore[misc]
     for node in order:
@@ -93,10 +104,17 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
         hooks = node.hooks
         if hooks is not None:
             g = arrived(hooks, node, g, world, walk)
-        if targets is not None and node in targets and (node.leaf or not wanted_below(node, wanted)):
+        if (
+            targets is not None
+            and node in targets
+            and (node.leaf or not wanted_below(node, wanted))
+        ):
             yield node, g, ()
             continue
-        come, saved = g, node.saved               # of a target: what its tensor hooks give, not those on the node
+        come, saved = (
+            g,
+            node.saved,
+        )  # of a target: what its tensor hooks give, not those on the node
         g = before(hooks, node, g, world) if hooks is not None and hooks.before else g
         if saved is None:
             raise second_time(node)
@@ -108,7 +126,7 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
             blame(error, node)
             raise
         if saved and not retain and (first := node.first) is not None:
-            if saved[first] is not None:          # an array, for most; a call takes 0.15 us
+            if saved[first] is not None:  # an array, for most; a call takes 0.15 us
                 node.saved = None
             else:
                 let_go(node, saved)
@@ -118,20 +136,24 @@ def steps(seeds: dict[Node, Any], world: str = "arrays", targets: set[Node] | No
         for edge, ge in zip(node.edges, outgoing):
             if ge is None or edge is None:
                 continue
-            if ge.shape != edge.shape:            # the forward broadcast this input: undone here, for all ops
+            if ge.shape != edge.shape:  # the forward broadcast this input: undone here, for all ops
                 ge = total(whole(ge) if lazy else ge, edge.shape)
-            elif ge is g and edge.leaf:           # a leaf keeps what it gets, and g may go elsewhere too
+            elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
                 ge = g.copy() if fast else g.clone()
             known = grads.get(edge)
             if known is None:
                 grads[edge] = ge
             else:
-                grads[edge] = known + ge if not fast or ge.size < LEAST else faster.faster(GRADIENTS, "", add, known, ge)
+                grads[edge] = (
+                    known + ge
+                    if not fast or ge.size < LEAST
+                    else faster.faster(GRADIENTS, "", add, known, ge)
+                )
 
 
 def let_go(node: Node, saved: tuple) -> None:
-    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so that
-    two results may share views and sums."""
+    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension)
+    can run again, so that two results may share views and sums."""
     if node.op is None:
         node.saved = None
     else:
@@ -164,10 +186,12 @@ def sum_to_tensor(g: Any, shape: tuple) -> Any:
     return g.sum(axes).reshape(shape) if axes else g.reshape(shape)
 
 
-# -- hooks -------------------------------------------------------------------------------------------------------
+# -- hooks -----------------------------------------------------------------------------------------
+
 
 class Walk:
-    """One run of backward: its nodes in order, and those of them that it goes to if it has targets."""
+    """One run of backward: its nodes in order, and those of them that it goes to if it has
+    targets."""
 
     __slots__ = ("order", "wanted")
 
@@ -176,17 +200,24 @@ class Walk:
 
 
 def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
-    """The gradient of the node's output after the hooks on the tensor, which others see too that ask for it."""
+    """The gradient of the node's output after the hooks on the tensor, which others see too that
+    ask for it."""
     if hooks.unpack is not None:
         hooks.unpack(node)
-    several = isinstance(g, dict)                 # Parts of several outputs: their own nodes have the tensor hooks
+    several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks
     if several or not (hooks.tensor or hooks.retained):
         return g
     t = as_tensor(g, world)
-    if hooks.dtype is not None and hooks.dtype != t._array.dtype:           # `in` would take float64 for None
-        t = from_array(t._array.astype(hooks.dtype)) if world == "arrays" else t.to(dtypes.of(hooks.dtype))
+    if (
+        hooks.dtype is not None and hooks.dtype != t._array.dtype
+    ):  # `in` would take float64 for None
+        t = (
+            from_array(t._array.astype(hooks.dtype))
+            if world == "arrays"
+            else t.to(dtypes.of(hooks.dtype))
+        )
     for hook in tuple(hooks.tensor.values()):
-        if hasattr(hook, "gathers"):              # a hook of several tensors (graph.py): it changes no gradient
+        if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
             t = replaced(t, hook(t), node)
@@ -197,20 +228,33 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
 
 
 def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
-    """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
+    """The gradient of the node's output after the hooks on the node; of several outputs, they see
+    one each, or None."""
     several, arrays = isinstance(g, dict), world == "arrays"
     given = g if several else {0: g}
-    outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))         # a table's node knows not how many it has
-    parts: tuple = tuple([None if (part := given.get(i)) is None else as_tensor(part, world) for i in range(outputs)])
+    outputs = len(
+        getattr(node, "outputs", None) or range(max(given) + 1)
+    )  # a table's node knows not how many it has
+    parts: tuple = tuple(
+        [None if (part := given.get(i)) is None else as_tensor(part, world) for i in range(outputs)]
+    )
     for hook in tuple(hooks.before.values()):
         answer = hook(parts)
         if answer is None:
             continue
         new = answer if isinstance(answer, tuple) else (answer,)
         if several and len(new) != len(parts):
-            raise RuntimeError(explain(f"hook of {node.name()} has returned an incorrect number of values (got {len(new)}, "
-                                       f"but expected {len(parts)})", made_at=node.made_at))
-        parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
+            raise RuntimeError(
+                explain(
+                    f"hook of {node.name()} has returned an incorrect number of values (got "
+                    f"{len(new)}, "
+                    f"but expected {len(parts)})",
+                    made_at=node.made_at,
+                )
+            )
+        parts = tuple(
+            [part if old is None else replaced(old, part, node) for old, part in zip(parts, new)]
+        )
     if several:
         return Parts({i: t._array if arrays else t for i, t in enumerate(parts) if t is not None})
     t = parts[0]
@@ -218,21 +262,36 @@ def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
 
 
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
-    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
-    if node.leaf and (leaf := node.tensor()) is not None:   # type: ignore[attr-defined]
+    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that
+    `.grad` is there."""
+    if node.leaf and (leaf := node.tensor()) is not None:  # type: ignore[attr-defined]
         for hook in tuple(hooks.done.values()):
             if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
-                raise RuntimeError(explain("post accumulate grad hooks should return None.", "let it write to t.grad"))
+                raise RuntimeError(
+                    explain(
+                        "post accumulate grad hooks should return None.", "let it write to t.grad"
+                    )
+                )
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)
-        answer = hook(inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values()))
+        answer = hook(
+            inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values())
+        )
         if answer is not None:
             answer = answer if isinstance(answer, tuple) else (answer,)
             if len(answer) != len(outgoing):
-                name = getattr(getattr(hook, "func", hook), "__name__", hook)             # func: of a partial
-                raise RuntimeError(explain(f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, "
-                                           f"but expected {len(outgoing)})", made_at=node.made_at))
-            outgoing = tuple(None if t is None else t._array if world == "arrays" else t for t in answer)
+                name = getattr(getattr(hook, "func", hook), "__name__", hook)  # func: of a partial
+                raise RuntimeError(
+                    explain(
+                        f"hook '{name}' has returned an incorrect number of values (got "
+                        f"{len(answer)}, "
+                        f"but expected {len(outgoing)})",
+                        made_at=node.made_at,
+                    )
+                )
+            outgoing = tuple(
+                None if t is None else t._array if world == "arrays" else t for t in answer
+            )
     return outgoing
 
 
@@ -241,8 +300,13 @@ def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
     if new is None:
         return old
     if not isinstance(new, Tensor) or new.shape != old.shape:
-        raise RuntimeError(explain(f"hook of {node.name()} has changed the size of value",
-                                   f"return a tensor of shape {tuple(old.shape)}, or None", made_at=node.made_at))
+        raise RuntimeError(
+            explain(
+                f"hook of {node.name()} has changed the size of value",
+                f"return a tensor of shape {tuple(old.shape)}, or None",
+                made_at=node.made_at,
+            )
+        )
     return new
 
 
@@ -250,31 +314,58 @@ def as_tensor(g: Any, world: str) -> Tensor:
     return from_array(np.asarray(g)) if world == "arrays" else g
 
 
-# -- what goes wrong ---------------------------------------------------------------------------------------------
+# -- what goes wrong -------------------------------------------------------------------------------
+
 
 def blame(error: Exception, node: Node) -> None:
-    """Say in an error of a node's rules which statement made the node; in an error of the user's own, as a note."""
-    if not error.args or not isinstance(error.args[0], str) or not ("\n  at: " in error.args[0] or placed(error)):
-        if hasattr(error, "add_note"):            # from Python 3.11 on
+    """Say in an error of a node's rules which statement made the node; in an error of the user's
+    own, as a note."""
+    if (
+        not error.args
+        or not isinstance(error.args[0], str)
+        or not ("\n  at: " in error.args[0] or placed(error))
+    ):
+        if hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
     elif "\n  made at: " not in error.args[0]:
-        error.args = (error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1), *error.args[1:])
+        error.args = (
+            error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
+            *error.args[1:],
+        )
 
 
 def second_time(node: Node) -> RuntimeError:
     name, tensor = outlived(node) or (None, None)
-    told = None if tensor is None else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
+    told = (
+        None
+        if tensor is None
+        else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
+    )
     made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
-    return RuntimeError(explain(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-        "already been freed).", "run the forward pass again in each step (was a tensor made outside the loop?); what is "
-        "carried over from the last needs detach(); or say backward(retain_graph=True) the first time", tensor=told,
-        op=node.name(), made_at=made_at))
+    return RuntimeError(
+        explain(
+            "Trying to backward through the graph a second time (or directly access saved tensors "
+            "after they have "
+            "already been freed).",
+            "run the forward pass again in each step (was a tensor made outside the loop?); what "
+            "is "
+            "carried over from the last needs detach(); or say backward(retain_graph=True) the "
+            "first time",
+            tensor=told,
+            op=node.name(),
+            made_at=made_at,
+        )
+    )
 
 
 def outlived(node: Node) -> tuple[str, Tensor] | None:
-    """The user's variable that kept a freed node in use: of those computed through it, the first that was made."""
-    found = [(t._node.seq, name, t) for name, t in held_tensors() if t._node is not None and t._node.seq >= node.seq]
+    """The user's variable that kept a freed node in use: of those computed through it, the first
+    that was made."""
+    found = [
+        (t._node.seq, name, t)
+        for name, t in held_tensors()
+        if t._node is not None and t._node.seq >= node.seq
+    ]
     for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
         if node in reachable([tensor._node]):  # type: ignore[list-item]
             return name, tensor
@@ -282,8 +373,8 @@ def outlived(node: Node) -> tuple[str, Tensor] | None:
 
 
 def held_tensors() -> Iterator[tuple[str, Tensor]]:
-    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what these hold: h, self.h,
-    states[2]."""
+    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what
+    these hold: h, self.h, states[2]."""
     frame = user_frame(1)
     while frame is not None:
         for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
@@ -293,13 +384,16 @@ def held_tensors() -> Iterator[tuple[str, Tensor]]:
 
 
 def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
-    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or object holds."""
+    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or
+    object holds."""
     if isinstance(value, Tensor):
         yield "", value
     elif isinstance(value, (list, tuple)):
         yield from ((f"[{i}]", t) for i, t in enumerate(value[:1000]) if isinstance(t, Tensor))
     elif isinstance(value, dict):
-        yield from ((f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor))
+        yield from (
+            (f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor)
+        )
     elif not isinstance(value, (type, ModuleType)):
         inside = getattr(value, "__dict__", None)
         yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
@@ -320,7 +414,12 @@ def check_unwritten(node: Node) -> None:
 def keeps(node: Node, name: str) -> bool:
     """Whether the node has saved its output of this name: if a rule that will run names it."""
     op, saved = node.op, node.saved
-    return op is not None and name in op.saves and bool(saved) and saved[op.saves.index(name)] is not None  # type: ignore
+    return (
+        op is not None
+        and name in op.saves
+        and bool(saved)
+        and saved[op.saves.index(name)] is not None
+    )  # type: ignore
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:
@@ -333,8 +432,13 @@ def tensors_in(saved: tuple) -> Iterator[Tensor]:
 
 def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
     written_at = place(*writes.where) if writes.where else "<unknown>"
-    return RuntimeError(explain(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
-        "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
-        saved_by=node.made_at, written_at=written_at))
+    return RuntimeError(
+        explain(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: "
+            f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
+            "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+            saved_by=node.made_at,
+            written_at=written_at,
+        )
+    )

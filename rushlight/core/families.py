@@ -1,9 +1,10 @@
 """Families: closure factories that turn an entry of the table into a fast function.
 
-What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of
-one dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the
-result and its node is written out in the hot closures: a call to share it would cost a tenth of the op.
-"""
+What can be decided once is decided here, not per call. The fast path of each closure is the
+ordinary case, tensors of one dtype; everything else (numbers, promotion, `out=`) goes the long way
+round and comes back. The code that makes the result and its node is written out in the hot
+closures: a call to share it would cost a tenth of the op."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,12 +16,9 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from rushlight.core.clock import tick
-from rushlight.core.mode import mode
-from rushlight.core.node import Node, remember, user
-from rushlight.core.faster import faster, least, least_by_bytes
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.base.errors import NoArray
+from rushlight.base.size import in_order
 from rushlight.core.arguments import (
     check_numbers,
     check_tensors,
@@ -33,26 +31,39 @@ from rushlight.core.arguments import (
     reduced_dims,
     same_dtype,
 )
-from rushlight.kernels.layout import led, with_strides
+from rushlight.core.clock import tick
+from rushlight.core.faster import faster, least, least_by_bytes
+from rushlight.core.mode import mode
+from rushlight.core.node import Node, remember, user
 from rushlight.core.results import filled, into
 from rushlight.core.table import FLOATING, Op, node_name
-from rushlight.core.worlds import saved_by_name, vjp
-from rushlight.base.size import in_order
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import saved_by_name, vjp
+from rushlight.kernels.layout import led, with_strides
 
 new = object.__new__
 HALVES = (float16, bfloat16)
-INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))         # `in` takes 50 ns, `.kind in "iub"` 75
+INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
 
 
 def node_class(op: Op, **how: Any) -> type[Node]:
     """The class of the op's nodes, which carries the rules in two worlds."""
     name = op.options.get("node") or node_name(op.name)
     several = {} if isinstance(name, str) else {"name": name}  # a function of the node
-    return type(node_name(op.name) if several else name, (Node,), {
-        "__slots__": (), "op": op, "first": op.lets_go[0] if op.lets_go else None, **several, **saved_by_name(op),
-        "__module__": "rushlight.autograd",
-        "arrays": vjp(op, "arrays", **how), "tensors": vjp(op, "tensors", **how)})
+    return type(
+        node_name(op.name) if several else name,
+        (Node,),
+        {
+            "__slots__": (),
+            "op": op,
+            "first": op.lets_go[0] if op.lets_go else None,
+            **several,
+            **saved_by_name(op),
+            "__module__": "rushlight.autograd",
+            "arrays": vjp(op, "arrays", **how),
+            "tensors": vjp(op, "tensors", **how),
+        },
+    )
 
 
 def needs(op: Op, saved: str) -> tuple[bool, ...]:
@@ -62,7 +73,12 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
 
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, least, ordered = op.kernel, op.result == FLOATING, least_by_bytes(op), op.options.get("ordered")
+    kernel, floating, least, ordered = (
+        op.kernel,
+        op.result == FLOATING,
+        least_by_bytes(op),
+        op.options.get("ordered"),
+    )
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -79,7 +95,7 @@ def unary(op: Op) -> Callable:
             if floating and a.dtype in INTEGERS:
                 return call(promoted(op, (input,))[0], out=out)
             return otherwise(op, (input,), error, out)
-        if r.__class__ is not ndarray:            # NumPy makes scalars of 0-d results
+        if r.__class__ is not ndarray:  # NumPy makes scalars of 0-d results
             r = asarray(r)
         if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
@@ -103,6 +119,7 @@ def unary(op: Op) -> Callable:
         if m.watch is not None:
             m.watch.on_op(op, (input,), t)
         return t if out is None else into(out, t)
+
     return call
 
 
@@ -110,9 +127,11 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
     """The operands in one dtype, where the fast path did not find two tensors that have one."""
     if not asks:
         check_numbers(op, (input, other))
-    elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):    # Tensor.__radd__(1, 2)
-        raise TypeError(f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a "
-                        f"'{type(other).__name__}' object")
+    elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):  # Tensor.__radd__(1, 2)
+        raise TypeError(
+            f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a "
+            f"'{type(other).__name__}' object"
+        )
     if op.options.get("strict"):
         check_tensors(op, (input, other))
         same_dtype(op, (input, other))
@@ -120,12 +139,17 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
 
 
 def beside_number(*operands: Any) -> dtype | None:
-    """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor of another dtype."""
+    """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor
+    of another dtype."""
     for t, n in (operands, operands[::-1]):
         if isinstance(t, Tensor) and t.dtype in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
-            if isinstance(n, Tensor) and n._array.ndim == 0 < t._array.ndim and n.dtype in (float32, float64):
+            if (
+                isinstance(n, Tensor)
+                and n._array.ndim == 0 < t._array.ndim
+                and n.dtype in (float32, float64)
+            ):
                 return t.dtype
     return None
 
@@ -136,8 +160,12 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
     floating = op.result == FLOATING
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
-        if takes_numbers and (input.__class__ is float or input.__class__ is int) and other.__class__ is Tensor:
-            d = other._array.dtype                          # 1 - x: 3 us, all the rest of the way takes 20
+        if (
+            takes_numbers
+            and (input.__class__ is float or input.__class__ is int)
+            and other.__class__ is Tensor
+        ):
+            d = other._array.dtype  # 1 - x: 3 us, all the rest of the way takes 20
             k = None if floating and d in INTEGERS else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
@@ -146,25 +174,40 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
         try:
             half = beside_number(input, other) if single else None
             if half is not None:
-                t = call(*[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]).to(half)  # type: ignore
+                t = call(
+                    *[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]
+                ).to(half)  # type: ignore
                 return t if out is None else into(out, t)
             return call(*operands(op, input, other, asks), out=out)
         except NoArray as error:
             return filled(out, error.instead(op.name, input, other))
+
     return slow
 
 
 def binary(op: Op, asks: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
-    `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown types.
-    """
-    kernel, floating, least, ordered = op.kernel, op.result == FLOATING, least_by_bytes(op), op.options.get("ordered")
-    takes_numbers, by_elements = asks or "y" in op.options.get("numbers", "y"), not op.options.get("strict")
-    (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (needs(op, name) for name in ("x", "y", "out"))
+    `asks`: as operators and rules call it, with numbers on either side; Python asks the other
+    operand of unknown types."""
+    kernel, floating, least, ordered = (
+        op.kernel,
+        op.result == FLOATING,
+        least_by_bytes(op),
+        op.options.get("ordered"),
+    )
+    takes_numbers, by_elements = (
+        asks or "y" in op.options.get("numbers", "y"),
+        not op.options.get("strict"),
+    )
+    (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (
+        needs(op, name) for name in ("x", "y", "out")
+    )
     has_x, has_y = (op.rules[name] is not None for name in "xy")
     saves_out = out_for_x or out_for_y
-    op.saves = ("x", "y", "out") if saves_out else ("x", "y")   # one layout for all, so that nothing is sorted per call
+    op.saves = (
+        ("x", "y", "out") if saves_out else ("x", "y")
+    )  # one layout for all, so that nothing is sorted per call
     op.make_node = node_class
 
     def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -181,7 +224,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return slow(input, other, out)
         if a.dtype is not b.dtype:
             return slow(input, other, out)
-        if floating and a.dtype in INTEGERS:      # bytes / -1: the number is not one of theirs
+        if floating and a.dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
             r = kernel(a, b) if a.size < least[a.itemsize] else faster(op, "", kernel, a, b)
@@ -189,10 +232,14 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
-        elif by_elements and not a.flags.c_contiguous:                   # products lie in C order, however their operands do
+        elif (
+            by_elements and not a.flags.c_contiguous
+        ):  # products lie in C order, however their operands do
             r = led(r, a, b)
         if ordered and a.itemsize > 4 and a.dtype.kind == "c":
-            return otherwise(op, (input, other), TypeError("complex numbers are not supported"), out)
+            return otherwise(
+                op, (input, other), TypeError("complex numbers are not supported"), out
+            )
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
         m = mode()
@@ -225,7 +272,9 @@ FACTS: dict[str, Callable] = {
 
 
 MEANS = ("x_shape", "n")
-POINTS = [(1,) * ndim for ndim in range(65)]      # the shape of a whole tensor reduced, its dimensions kept
+POINTS = [
+    (1,) * ndim for ndim in range(65)
+]  # the shape of a whole tensor reduced, its dimensions kept
 
 
 def kept_shape(shape: tuple, dims: tuple) -> tuple:
@@ -233,28 +282,42 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
     return tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
 
-def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
+def facts(
+    saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple
+) -> tuple:
     """What a reduction's rules ask for, and the kept shape."""
-    if saves == MEANS:                            # 0.5 us, against 1.5
+    if saves == MEANS:  # 0.5 us, against 1.5
         return shape, float(x._array.size // max(r.size, 1)), kept
-    return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
+    return *[
+        x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves
+    ], kept
 
 
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
-    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple) and `n`, how many
-    elements went into one.
-    """
-    kernel, floating, from_elements = getattr(op.kernel, "reference", op.kernel), op.result == FLOATING, least(op)
+    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple)
+    and `n`, how many elements went into one."""
+    kernel, floating, from_elements = (
+        getattr(op.kernel, "reference", op.kernel),
+        op.result == FLOATING,
+        least(op),
+    )
     op.make_node = partial(node_class, kept=True)
     differentiable, saves = op.rules["x"] is not None, op.saves
     only_shape = saves == ("x_shape",)
     check_out, empty = op.options.get("out"), op.options.get("empty")
 
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-             out: Tensor | None = None, **others: Any) -> Tensor:
-        if others:                                # the empty dict costs 20 ns
+    def call(
+        input: Tensor,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+        out: Tensor | None = None,
+        **others: Any,
+    ) -> Tensor:
+        if others:  # the empty dict costs 20 ns
             dim, keepdim = numpy_spellings(op, others, dim, keepdim)
         try:
             if dtype is not None:
@@ -263,11 +326,15 @@ def reduction(op: Op) -> Callable:
         except (AttributeError, NoArray) as error:
             return otherwise(op, (input, dim), error, out, keepdim)
         if floating and a.dtype.kind in "iub":
-            input, = promoted(op, (input,))
+            (input,) = promoted(op, (input,))
             a = input._array
         try:
             axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
-            r = kernel(a, axes, keepdim) if a.size < from_elements else faster(op, "", kernel, a, axes, keepdim)
+            r = (
+                kernel(a, axes, keepdim)
+                if a.size < from_elements
+                else faster(op, "", kernel, a, axes, keepdim)
+            )
         except Exception as error:
             t = otherwise(op, (input, dim), error, out, keepdim)
             return t if dtype is None else t.to(dtype)
@@ -275,7 +342,7 @@ def reduction(op: Op) -> Callable:
             r = asarray(r)
         elif keepdim and not a.flags.c_contiguous:
             r = with_strides(r, in_order(r.shape))
-        if dtype is not None:                     # whatever it was added up in
+        if dtype is not None:  # whatever it was added up in
             r = r.astype(a.dtype, copy=False)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -294,6 +361,7 @@ def reduction(op: Op) -> Callable:
         if m.watch is not None:
             m.watch.on_op(op, (input, axes, keepdim), t)
         return t if out is None else into(out, t) if check_out is None else check_out(op, out, t)
+
     return call
 
 
@@ -302,28 +370,35 @@ def view(op: Op) -> Callable:
     kernel = op.kernel
     op.make_node = node_class
 
-    def run(*given: Any) -> Any:                  # the first call writes the real one
+    def run(*given: Any) -> Any:  # the first call writes the real one
         from rushlight.core.call_text import written
+
         nonlocal run
         run = written(op, view=True)
         return run(*given)
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         return run(kernel, args, kwargs, None)
+
     return call
 
 
 def general(op: Op, kernel: Callable | None = None) -> Callable:
-    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern (core/call_text.py)."""
+    """Tensors and settings -> one array or several: every op whose arguments follow no common
+    pattern (core/call_text.py)."""
     kernel = kernel or op.kernel
-    op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
+    op.make_node = partial(
+        node_class, several=" " in op.options.get("outputs", "") or op.options.get("list")
+    )
 
-    def run(*given: Any) -> Any:                  # the first call writes the real one
+    def run(*given: Any) -> Any:  # the first call writes the real one
         from rushlight.core.call_text import written
+
         nonlocal run
         run = written(op)
         return run(*given)
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         return run(kernel, args, kwargs, out)
+
     return call

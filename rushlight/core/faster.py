@@ -1,8 +1,9 @@
 """Where `rushlight.fast` plugs in: all that the core knows about speed.
 
-`rushlight.fast.index` says from how many elements an op has a faster way. `rushlight.fast.dispatch.run` looks for one.
-Without that package, or after `rushlight.fast.off()`, the reference kernels do everything.
-"""
+`rushlight.fast.index` says from how many elements an op has a faster way.
+`rushlight.fast.dispatch.run` looks for one. Without that package, or after `rushlight.fast.off()`,
+the reference kernels do everything."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from typing import Any
 PLUG = "rushlight.fast"
 
 
-# Set by `rushlight.fast` with the first large elementwise op: functions (ready, whole) for gradients that are put off.
+# Set by `rushlight.fast` with the first large elementwise op: functions (ready, whole) for
+# gradients that are put off.
 deferral: tuple[Callable, Callable] | None = None
 
 
@@ -54,16 +56,19 @@ def reference(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
 
 
 def least(op: Any, of: str = "", of_half: bool = False) -> float:
-    """From how many elements of its first array on an op (`of`: "") or its derivative by the input `of` may have a faster
-    way than its kernel or rule; inf where there is none. `of_half`: of arrays of 16-bit floats."""
+    """From how many elements of its first array on an op (`of`: "") or its derivative by the input
+    `of` may have a faster way than its kernel or rule; inf where there is none. `of_half`: of
+    arrays of 16-bit floats."""
     found = index()
     return inf if found is None else found.least(op, of, of_half)
 
 
 def least_by_bytes(op: Any) -> tuple[float, ...]:
-    """`least(op)` of arrays whose elements take that many bytes: least_by_bytes(op)[a.itemsize]. inf for all sizes if the
-    op's kernel is `dispatching`."""
-    half, other = (inf, inf) if hasattr(op.kernel, "reference") else (least(op, of_half=True), least(op))
+    """`least(op)` of arrays whose elements take that many bytes: least_by_bytes(op)[a.itemsize].
+    inf for all sizes if the op's kernel is `dispatching`."""
+    half, other = (
+        (inf, inf) if hasattr(op.kernel, "reference") else (least(op, of_half=True), least(op))
+    )
     return tuple([half if size == 2 else other for size in range(65)])
 
 
@@ -95,5 +100,6 @@ def dispatching(op: Any, kernel: Callable) -> Callable:
         if fast is None:
             fast = prepared(op, kernel)
         return fast(*args)
+
     run.reference = kernel  # type: ignore[attr-defined]
     return run

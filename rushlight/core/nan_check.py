@@ -1,4 +1,6 @@
-"""The check of anomaly detection: after each node of backward, are its gradients finite? If not, where did nan begin?"""
+"""The check of anomaly detection: after each node of backward, are its gradients finite? If not,
+where did nan begin?"""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy import generic, ndarray, vdot
 
+from rushlight.base.errors import explain
 from rushlight.core.engine import reachable, tensors_in
 from rushlight.core.node import Node
-from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, numbers
 
 NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
@@ -19,34 +21,55 @@ NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
 def finite(array: np.ndarray) -> bool:
     """Whether all numbers are finite.
 
-    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite, it
-    may have overflowed, and each number is checked.
-    """
+    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the
+    product is not finite, it may have overflowed, and each number is checked."""
     kind = array.dtype.kind
     if kind == "f":
-        flat = array if array.flags.c_contiguous else array.T  # `vdot` copies arrays that are not C-contiguous
+        flat = (
+            array if array.flags.c_contiguous else array.T
+        )  # `vdot` copies arrays that are not C-contiguous
         if isfinite(vdot(flat, flat)):
             return True
     return kind in "biu" or bool(np.isfinite(array).all())
 
 
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
-    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where nan or inf began."""
+    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where
+    nan or inf began."""
     for i, g in enumerate(outgoing):
-        array: Any = numbers(g) if isinstance(g, Tensor) else g if isinstance(g, (ndarray, generic)) else None
-        if array is None or finite(array):  # None: no gradient, or Parts, whose gradients have been checked already
+        array: Any = (
+            numbers(g)
+            if isinstance(g, Tensor)
+            else g
+            if isinstance(g, (ndarray, generic))
+            else None
+        )
+        if array is None or finite(
+            array
+        ):  # None: no gradient, or Parts, whose gradients have been checked already
             continue
         found = "nan" if np.isnan(array).any() else "inf"
         if found in looks_for:
-            raise RuntimeError(explain(
-                f"Function '{node.name()}' returned {found} values in its {i}th output.",
-                "look at the numbers of that statement: 0 * inf, 0 / 0, sqrt or log at 0? clamp() or eps keeps them off",
-                made_at=node.made_at, began=beginning(node)))
+            raise RuntimeError(
+                explain(
+                    f"Function '{node.name()}' returned {found} values in its {i}th output.",
+                    "look at the numbers of that statement: 0 * inf, 0 / 0, sqrt or log at 0? "
+                    "clamp() or eps keeps them off",
+                    made_at=node.made_at,
+                    began=beginning(node),
+                )
+            )
 
 
 def beginning(node: Node) -> str:
-    """The oldest saved value of the forward pass that is not finite, in words. nan is named before inf."""
-    known = [(maker, array) for below in reachable([node]) for maker, array in values(below) if not finite(array)]
+    """The oldest saved value of the forward pass that is not finite, in words. nan is named before
+    inf."""
+    known = [
+        (maker, array)
+        for below in reachable([node])
+        for maker, array in values(below)
+        if not finite(array)
+    ]
     known = [(maker, array) for maker, array in known if np.isnan(array).any()] or known
     if not known:
         return "here, in backward: what the graph keeps of the forward pass is finite"
@@ -58,7 +81,8 @@ def beginning(node: Node) -> str:
 
 
 def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
-    """(the node that made the array, the array) for each tensor of the forward pass that `node` has saved."""
+    """(the node that made the array, the array) for each tensor of the forward pass that `node` has
+    saved."""
     leaf = getattr(node, "variable", None)
     if leaf is not None:
         yield node, numbers(leaf)
@@ -70,6 +94,9 @@ def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
     kept = dict(zip(op.saves, node.saved))
     if isinstance(kept.get("out"), np.ndarray):
         yield node, kept["out"]
-    elif op.elementwise and not op.settings and all(
-            isinstance(getattr(kept.get(name), "_array", None), ndarray) for name in op.inputs):
+    elif (
+        op.elementwise
+        and not op.settings
+        and all(isinstance(getattr(kept.get(name), "_array", None), ndarray) for name in op.inputs)
+    ):
         yield node, np.asarray(op.kernel(*[kept[name]._array for name in op.inputs]))

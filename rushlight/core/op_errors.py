@@ -1,4 +1,5 @@
 """What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words for NumPy's errors."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,20 +8,22 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.mode import mode
 from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor
+from rushlight.core.mode import mode
 from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
-MASKED = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
-          "`~` or `logical_not()` operator instead.")
+MASKED = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead."
+)
 
 # What NumPy refuses of one or two bool tensors, in torch's words: of the ops of the word `boolean=False`.
 BOOLEAN = {
     1: "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-       "`logical_not()` operator instead.",
+    "`logical_not()` operator instead.",
     2: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-       "instead.",
+    "instead.",
 }
 
 
@@ -36,29 +39,49 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(args)}
-    if "\n  at: " in text:                        # explained already, but where it was found the op was not known
+    if "\n  at: " in text:  # explained already, but where it was found the op was not known
         what, _, rest = text.partition("\n")
-        return error if "\n  op: " in text else type(error)(
-            "\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
+        return (
+            error
+            if "\n  op: " in text
+            else type(error)("\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
+        )
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 1, **facts)
     if isinstance(error, ValueError) and text.startswith("shape mismatch: value array"):
-        return RuntimeError(explain(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts))
+        return RuntimeError(
+            explain(
+                text.replace("value array", "value tensor").replace("could not", "cannot"), **facts
+            )
+        )
     if isinstance(error, ValueError) and "broadcast" in text:
-        return RuntimeError(explain(mismatch(tensors), "make them equal, or 1, counted from the last dimension: "
-                                    "reshape(), unsqueeze() or .T", **facts))
+        return RuntimeError(
+            explain(
+                mismatch(tensors),
+                "make them equal, or 1, counted from the last dimension: "
+                "reshape(), unsqueeze() or .T",
+                **facts,
+            )
+        )
     if isinstance(error, TypeError) and "boolean" in text and op.options.get("boolean") is False:
         return RuntimeError(explain(BOOLEAN[len(op.inputs)], **facts))
-    if isinstance(error, TypeError) and text.startswith(f"{name}() "):    # the binder's: a keyword, an argument too many
+    if isinstance(error, TypeError) and text.startswith(
+        f"{name}() "
+    ):  # the binder's: a keyword, an argument too many
         return TypeError(explain(text, **facts))
     refused = isinstance(error, (TypeError, NotImplementedError)) and any(
-        [part in text for part in ("ufunc", "not supported", "not implemented")])
-    if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:         # torch looks at shapes first
+        [part in text for part in ("ufunc", "not supported", "not implemented")]
+    )
+    if (
+        refused and op.elementwise and (found := mismatch(tensors)) != UNFIT
+    ):  # torch looks at shapes first
         return RuntimeError(explain(found, **facts))
     if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
-        return NotImplementedError(explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts))
-    if isinstance(error, TypeError) and "as an integer" in text:           # dim=1.5
+        return NotImplementedError(
+            explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts)
+        )
+    if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, cure = text.partition("; cure: ")
     if isinstance(error, IndexError):
@@ -66,7 +89,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return IndexError(explain(said, cure or index_cure(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
-    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):    # in torch's words already
+    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, cure, **facts))
     return error
 
@@ -76,18 +99,27 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     x = args[0]._array if args and isinstance(args[0], Tensor) else np.empty(0)
     if what.startswith("too many indices"):
         key = args[1] if not x.ndim and len(args) > 1 else None
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:       # a number's element, x[0]
-            return "slice() cannot be applied to a 0-dim tensor." if isinstance(key[0], slice) else (
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                "0-dim tensor to a number")
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:  # a number's element, x[0]
+            return (
+                "slice() cannot be applied to a 0-dim tensor."
+                if isinstance(key[0], slice)
+                else (
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                    "0-dim tensor to a number"
+                )
+            )
         return f"too many indices for tensor of dimension {x.ndim}"
     if what.startswith("boolean index did not match"):
-        axis, _, wrong = (int(part) for part in "".join(c if c.isdigit() else " " for c in what).split())
+        axis, _, wrong = (
+            int(part) for part in "".join(c if c.isdigit() else " " for c in what).split()
+        )
         for part in flattened(args[1:]):
             mask = part._array if isinstance(part, Tensor) else part
             if isinstance(mask, ndarray) and mask.dtype.kind == "b" and wrong in mask.shape:
-                return (f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
-                        f"shape of the indexed tensor {list(x.shape)} at index {axis}")
+                return (
+                    f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
+                    f"shape of the indexed tensor {list(x.shape)} at index {axis}"
+                )
     return what
 
 
@@ -97,13 +129,21 @@ def index_cure(what: str, args: Sequence[Any]) -> str:
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
-        return f"count from 0 to {n - 1}, or from -1 backwards" if n else "it has no elements: ask len(x) before"
+        return (
+            f"count from 0 to {n - 1}, or from -1 backwards"
+            if n
+            else "it has no elements: ask len(x) before"
+        )
     if x is None:
         return ""
     if what.startswith("too many indices"):
         return f"the shape is {x.shape}: give at most {x.ndim}"
     mask = what.startswith("The shape of the mask")
-    return f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions" if mask else ""
+    return (
+        f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions"
+        if mask
+        else ""
+    )
 
 
 def flattened(args: Sequence[Any]) -> list[Any]:
@@ -112,24 +152,35 @@ def flattened(args: Sequence[Any]) -> list[Any]:
 
 
 def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
-    return IndexError(explain(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-                              f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards", **facts))
+    return IndexError(
+        explain(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
+            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
+            **facts,
+        )
+    )
 
 
 def described(args: Sequence[Any]) -> str:
-    return ", ".join(describe(a) if not isinstance(a, (list, tuple)) or not any(isinstance(x, Tensor) for x in a)
-                     else "[" + described(a) + "]" for a in args)
+    return ", ".join(
+        describe(a)
+        if not isinstance(a, (list, tuple)) or not any(isinstance(x, Tensor) for x in a)
+        else "[" + described(a) + "]"
+        for a in args
+    )
 
 
 def mismatch(tensors: Sequence[Tensor]) -> str:
     """torch's sentence for the first pair of shapes that do not broadcast."""
     for i, a in enumerate(tensors):
-        for b in tensors[i + 1:]:
+        for b in tensors[i + 1 :]:
             for k in range(1, 1 + min(a._array.ndim, b._array.ndim)):
                 m, n = a._array.shape[-k], b._array.shape[-k]
                 if m != n and 1 not in (m, n):
-                    return (f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
-                            f"dimension {max(a._array.ndim, b._array.ndim) - k}")
+                    return (
+                        f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                        f"dimension {max(a._array.ndim, b._array.ndim) - k}"
+                    )
     return UNFIT
 
 
@@ -141,4 +192,6 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
     for i, (name, value) in enumerate(zip(op.inputs, values)):
         for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
             if not isinstance(part, Tensor) and (part is not None or missed or i == 0):
-                raise not_a_tensor(op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part)
+                raise not_a_tensor(
+                    op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part
+                )

@@ -1,8 +1,8 @@
 """Tensors as text, letter for letter as torch prints them.
 
-A tensor becomes text in three steps: choose what is shown (`_corners`), write each shown element as a cell
-(`_cells`), nest the cells in brackets (`_nested`). Cost follows what is shown, not the size of the tensor.
-"""
+A tensor becomes text in three steps: choose what is shown (`_corners`), write each shown element as
+a cell (`_cells`), nest the cells in brackets (`_nested`). Cost follows what is shown, not the size
+of the tensor."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rushlight.base.dtypes import (
     of,
 )
 
-# -- options -------------------------------------------------------------------------------------------------
+# -- options ---------------------------------------------------------------------------------------
 
 
 _DEFAULT = _Options(precision=4, threshold=1000, edgeitems=3, linewidth=80, sci_mode=None)
@@ -44,21 +44,29 @@ _PROFILES = {
     "full": _with(_DEFAULT, threshold=math.inf),
 }
 
-# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by other threads and,
-# with some versions of ipykernel, by the next notebook cell. `with printoptions()` holds in its context only.
+# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by
+# other threads and, with some versions of ipykernel, by the next notebook cell. `with
+# printoptions()` holds in its context only.
 _everywhere = _DEFAULT
 _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", default=None)
 
 
-def set_printoptions(precision: int | None = None, threshold: float | None = None,
-                     edgeitems: int | None = None, linewidth: float | None = None, profile: str | None = None,
-                     sci_mode: bool | None = None) -> None:
-    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()` around it.
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: float | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()`
+    around it.
 
-    precision: digits after the point (4). threshold: a tensor of more elements is summarised (1000), showing
-    edgeitems (3) at both ends of each dimension. linewidth: where lines break (80). sci_mode: scientific
-    notation always (True), never (False), or where the values call for it (None; left out it is None again).
-    profile: 'default', 'short' (precision 2, edgeitems 2) or 'full' (all elements), before the other options.
+    precision: digits after the point (4). threshold: a tensor of more elements is summarised
+    (1000), showing edgeitems (3) at both ends of each dimension. linewidth: where lines break (80).
+    sci_mode: scientific notation always (True), never (False), or where the values call for it
+    (None; left out it is None again). profile: 'default', 'short' (precision 2, edgeitems 2) or
+    'full' (all elements), before the other options.
 
     ValueError for an unknown profile or a negative number.
 
@@ -82,7 +90,8 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**changes: Any) -> Iterator[None]:
-    """Inside `with printoptions(...)`, and in this thread or task only, tensors print with these options.
+    """Inside `with printoptions(...)`, and in this thread or task only, tensors print with these
+    options.
 
     >>> with printoptions(precision=2):
     ...     print(rushlight.tensor([3.14159]))
@@ -99,12 +108,20 @@ def _options() -> _Options:
     return _here.get() or _everywhere
 
 
-def _changed(options: _Options, precision: int | None = None, threshold: float | None = None,
-             edgeitems: int | None = None, linewidth: float | None = None, profile: str | None = None,
-             sci_mode: bool | None = None) -> _Options:
+def _changed(
+    options: _Options,
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: float | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> _Options:
     if profile is not None and profile not in _PROFILES:
-        raise ValueError(f"set_printoptions(): there is no profile {profile!r}: choose one of "
-                         + ", ".join(_PROFILES))
+        raise ValueError(
+            f"set_printoptions(): there is no profile {profile!r}: choose one of "
+            + ", ".join(_PROFILES)
+        )
     changes: dict[str, Any] = {"sci_mode": sci_mode}
     if precision is not None:
         changes["precision"] = _count("precision", precision)
@@ -123,16 +140,22 @@ def _count(option: str, value: int) -> int:
     return index(value)
 
 
-# -- a tensor ------------------------------------------------------------------------------------------------
+# -- a tensor --------------------------------------------------------------------------------------
 
 
-def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
-                  grad_fn_name: str | None = None, *, prefix: str = "tensor",
-                  contents: str | None = None) -> str:
+def format_tensor(
+    array: np.ndarray,
+    dtype: dtype,
+    requires_grad: bool = False,
+    grad_fn_name: str | None = None,
+    *,
+    prefix: str = "tensor",
+    contents: str | None = None,
+) -> str:
     """The repr of a tensor with these elements, equal to torch's.
 
-    dtype: the tensor's. grad_fn_name: the name of the node that made it, such as 'AddBackward0'. prefix: the
-    name of a subclass. contents: text in place of the elements.
+    dtype: the tensor's. grad_fn_name: the name of the node that made it, such as 'AddBackward0'.
+    prefix: the name of a subclass. contents: text in place of the elements.
 
     >>> format_tensor(np.float32([1, 2.5]), rushlight.float32, grad_fn_name="AddBackward0")
     'tensor([1.0000, 2.5000], grad_fn=<AddBackward0>)'
@@ -140,7 +163,9 @@ def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
     options = _options()
     indent = len(prefix) + 1
     if contents is None:
-        contents = _contents(array, dtype, indent, options) if isinstance(array, np.ndarray) else "..."
+        contents = (
+            _contents(array, dtype, indent, options) if isinstance(array, np.ndarray) else "..."
+        )
     suffixes = [*_suffixes_of_data(array, dtype, options)]
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
@@ -149,8 +174,14 @@ def format_tensor(array: np.ndarray, dtype: dtype, requires_grad: bool = False,
     return _with_suffixes(f"{prefix}({contents}", suffixes, indent, options.linewidth)
 
 
-def format_sparse(arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int, requires_grad: bool = False,
-                  grad_fn_name: str | None = None, layout: str = "torch.sparse_coo") -> str:
+def format_sparse(
+    arrays: dict[str, np.ndarray],
+    size: tuple[int, ...],
+    nnz: int,
+    requires_grad: bool = False,
+    grad_fn_name: str | None = None,
+    layout: str = "torch.sparse_coo",
+) -> str:
     """The repr of a sparse tensor of these parts, the values last, equal to torch's."""
     options, indent = _options(), len("tensor(")
     parts = []
@@ -163,16 +194,21 @@ def format_sparse(arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int
         suffixes.append(f"dtype={of(values.dtype)}")
     suffixes.append(f"layout={layout}")
     if grad_fn_name is not None or requires_grad:
-        suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
+        suffixes.append(
+            f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True"
+        )
     if layout == "torch.sparse_coo":
         parts.append(f"size={size}")  # on a line of its own
     else:
         suffixes.insert(0, f"size={size}")
-    return _with_suffixes("tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth)
+    return _with_suffixes(
+        "tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth
+    )
 
 
-def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True,
-                     grad_fn_name: str | None = None) -> str:
+def format_parameter(
+    array: np.ndarray, dtype: dtype, requires_grad: bool = True, grad_fn_name: str | None = None
+) -> str:
     """The repr of an `nn.Parameter` with these elements, equal to torch's."""
     return "Parameter containing:\n" + format_tensor(array, dtype, requires_grad, grad_fn_name)
 
@@ -180,7 +216,7 @@ def format_parameter(array: np.ndarray, dtype: dtype, requires_grad: bool = True
 def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Iterator[str]:
     """The suffixes for size and dtype, if the elements do not show them."""
     default = get_default_dtype()
-    if not isinstance(array, np.ndarray):         # on the device "meta": no elements
+    if not isinstance(array, np.ndarray):  # on the device "meta": no elements
         yield f"device='{array.device}'"
         obvious = False, dtype is default
     elif array.size == 0:
@@ -222,21 +258,30 @@ def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -
         shown = _corners(array, options.edgeitems)
     cells, width = _cells(shown, dtype, options)
     last = array.ndim - 1
-    per_line = max(1, (options.linewidth - indent - last) // (width + 2))  # a cell is followed by ", "
+    per_line = max(
+        1, (options.linewidth - indent - last) // (width + 2)
+    )  # a cell is followed by ", "
     return _nested(cells, shown.shape, array.shape, indent, per_line)
 
 
 def _corners(array: np.ndarray, edge: int) -> np.ndarray:
-    """The array with each dimension longer than 2 edge cut to its first and last `edge` elements."""
-    places = [[*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n) for n in array.shape]
+    """The array with each dimension longer than 2 edge cut to its first and last `edge`
+    elements."""
+    places = [
+        [*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n) for n in array.shape
+    ]
     return array if array.shape == tuple(map(len, places)) else array[np.ix_(*places)]
 
 
-def _nested(texts: list[str], shape: tuple[int, ...], full: tuple[int, ...], indent: int,
-            per_line: int) -> str:
-    """Cells of shape `shape` in brackets, with "..." in dimensions that are longer in the shape `full`."""
+def _nested(
+    texts: list[str], shape: tuple[int, ...], full: tuple[int, ...], indent: int, per_line: int
+) -> str:
+    """Cells of shape `shape` in brackets, with "..." in dimensions that are longer in the shape
+    `full`."""
     last = len(shape) - 1
-    for dim in range(last, -1, -1):  # inside out: each round replaces the texts of a dimension by one text
+    for dim in range(
+        last, -1, -1
+    ):  # inside out: each round replaces the texts of a dimension by one text
         groups = _chunks(texts, shape[dim])
         if full[dim] > shape[dim]:
             edge = shape[dim] // 2
@@ -253,7 +298,7 @@ def _chunks(items: list[str], size: int) -> list[list[str]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-# -- elements ------------------------------------------------------------------------------------------------
+# -- elements --------------------------------------------------------------------------------------
 
 
 def _cells(shown: np.ndarray, dtype: dtype, options: _Options) -> tuple[list[str], int]:
@@ -281,7 +326,9 @@ def _float_cells(values: np.ndarray, options: _Options) -> tuple[list[str], int]
     spec, point = _style(np.abs(values[measured]), options)
     texts = [format(value, spec) for value in values.tolist()]
     if point:
-        texts = [text if text[-1] in "fn" else text + "." for text in texts]  # not after inf and nan
+        texts = [
+            text if text[-1] in "fn" else text + "." for text in texts
+        ]  # not after inf and nan
     # Zeros, infinities and nans do not count for the width, and may be wider, as in torch.
     width = max((len(text) for text, counts in zip(texts, measured.tolist()) if counts), default=1)
     return [text.rjust(width) for text in texts], width

@@ -1,4 +1,5 @@
 """Where results go: into `out=`, or into a tuple with names."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.mode import mode
-from rushlight.core.views import write, wrote
 from rushlight.base.errors import explain
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import write, wrote
 
 
 def into(out: Any, result: Any, *apart: Tensor) -> Any:
@@ -22,11 +23,21 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
             same_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
     if result._node is not None or (out._node is not None and mode().grad):
-        raise RuntimeError(explain("functions with out=... arguments don't support automatic differentiation, but "
-                                   "one of the arguments requires grad.", "leave out= away, or use no_grad()"))
+        raise RuntimeError(
+            explain(
+                "functions with out=... arguments don't support automatic differentiation, but "
+                "one of the arguments requires grad.",
+                "leave out= away, or use no_grad()",
+            )
+        )
     if out.dtype.category < result.dtype.category:
-        raise RuntimeError(explain(f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
-                                   f"{out.dtype.scalar_type}", f"give an out= of dtype {result.dtype}"))
+        raise RuntimeError(
+            explain(
+                f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
+                f"{out.dtype.scalar_type}",
+                f"give an out= of dtype {result.dtype}",
+            )
+        )
     check_memory(out._array, [t._array for t in apart])
     if out._array.shape == result._array.shape:
         write(out, result)
@@ -39,32 +50,48 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 
 
 def filled(out: Any, result: Any) -> Any:
-    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is given."""
+    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is
+    given."""
     if out is None:
         return result
     return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
 
 
 def same_dtype(out: Tensor, result: Tensor) -> None:
-    """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
+    """RuntimeError for results of which torch converts none: values and indices, the parts of a
+    decomposition."""
     if out.dtype is not result.dtype:
-        raise RuntimeError(explain(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead",
-                                   f"expected scalar type {result.dtype.scalar_type} but got {out.dtype.scalar_type}"))
+        raise RuntimeError(
+            explain(
+                f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead",
+                f"expected scalar type {result.dtype.scalar_type} but got {out.dtype.scalar_type}",
+            )
+        )
 
 
 def check_memory(out: ndarray, apart: list[ndarray]) -> None:
-    """RuntimeError if elements of `out` share memory with each other, or with one of the other arrays."""
+    """RuntimeError if elements of `out` share memory with each other, or with one of the other
+    arrays."""
     what = None
-    if out.size and 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
+    if (
+        out.size
+        and 0 in out.strides
+        and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides))
+    ):
         what = "more than one element of the written-to tensor refers"
     elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
         what = "some elements of the input tensor and the written-to tensor refer"
     if what is not None:
-        raise RuntimeError(explain(f"unsupported operation: {what} to a single memory location. Please clone() the tensor "
-                                   "before performing the operation."))
+        raise RuntimeError(
+            explain(
+                f"unsupported operation: {what} to a single memory location. Please clone() the "
+                "tensor "
+                "before performing the operation."
+            )
+        )
 
 
-RETURN_TYPES: dict[str, type] = {}                # those of torch.return_types that were made
+RETURN_TYPES: dict[str, type] = {}  # those of torch.return_types that were made
 
 
 def return_type(name: str, fields: list[str]) -> type:
@@ -73,15 +100,33 @@ def return_type(name: str, fields: list[str]) -> type:
         return RETURN_TYPES[name]
 
     def show(self: tuple) -> str:
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
+        return (
+            f"torch.return_types.{name}(\n"
+            + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self))
+            + ")"
+        )
+
     places = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
-    made = RETURN_TYPES[name] = type(name, (tuple,), {
-        "__slots__": (), "_fields": tuple(fields), "__repr__": show, **places, "__module__": "torch.return_types",
-        "__reduce__": lambda self: (tuple, (tuple(self),))})
+    made = RETURN_TYPES[name] = type(
+        name,
+        (tuple,),
+        {
+            "__slots__": (),
+            "_fields": tuple(fields),
+            "__repr__": show,
+            **places,
+            "__module__": "torch.return_types",
+            "__reduce__": lambda self: (tuple, (tuple(self),)),
+        },
+    )
     return made
 
 
 def result_type(op: Any) -> type:
     """The tuple of an op's results: with names if its entry tells them (`outputs`)."""
     fields = op.options.get("outputs", "").split()
-    return return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
+    return (
+        return_type(op.options.get("called", op.name).replace(".", "_"), fields)
+        if fields
+        else tuple
+    )

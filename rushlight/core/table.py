@@ -7,6 +7,7 @@ gradient of each tensor. A rule's first parameter is the gradient of the output;
 saved: an input, `out`, `x_shape`, a setting, or what the family adds. Names inside a rule are ops, whatever
 the world makes of them (see core/worlds.py); rules mention neither broadcasting nor accumulation: the engine does that.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from rushlight.core.node import Node
 SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 
 TABLE: dict[str, Op] = {}
-SHARED: dict[str, Callable] = {}                  # helpers of rules, as written
+SHARED: dict[str, Callable] = {}  # helpers of rules, as written
 
 # Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
 NAMESPACES = ("linalg", "fft", "special")
@@ -29,34 +30,72 @@ NAMESPACES = ("linalg", "fft", "special")
 class Op:
     """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
 
-    __slots__ = ("name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-                 "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node_class", "make_node", "save", "make_save",
-                 "call", "elementwise")
+    __slots__ = (
+        "name",
+        "forward",
+        "rules",
+        "family",
+        "result",
+        "doc",
+        "options",
+        "inputs",
+        "settings",
+        "defaults",
+        "asks",
+        "saves",
+        "saves_out",
+        "keeps",
+        "lets_go",
+        "kernel",
+        "node_class",
+        "make_node",
+        "save",
+        "make_save",
+        "call",
+        "elementwise",
+    )
 
-    def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
+    def __init__(
+        self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict
+    ):
         code = forward.__code__
-        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         tensors = code.co_posonlyargcount
         self.name = ""
-        self.forward, self.family, self.result, self.doc, self.options = forward, family, result, doc, options
+        self.forward, self.family, self.result, self.doc, self.options = (
+            forward,
+            family,
+            result,
+            doc,
+            options,
+        )
         self.inputs, self.settings = names[:tensors], names[tensors:]
         defaults = forward.__defaults__ or ()
-        self.defaults = dict(zip(names[len(names) - len(defaults):], defaults))
+        self.defaults = dict(zip(names[len(names) - len(defaults) :], defaults))
         self.rules = {name: rules.pop(name, None) for name in self.inputs}
         if rules:
-            raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
-        self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
+            raise TypeError(
+                f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}"
+            )
+        self.asks = tuple(
+            [() if rule is None else parameters(rule)[1:] for rule in self.rules.values()]
+        )
         self.saves = tuple(dict.fromkeys(chain(*self.asks)))
         self.saves_out = "out" in self.saves
-        self.keeps = {i: name for i, name in enumerate(options.get("outputs", "").split())
-                      if name in self.saves and name != options.get("apart")}
+        self.keeps = {
+            i: name
+            for i, name in enumerate(options.get("outputs", "").split())
+            if name in self.saves and name != options.get("apart")
+        }
         arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
-        self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])     # after backward; facts stay
+        self.lets_go = tuple(
+            [i for i, name in enumerate(self.saves) if name in arrays]
+        )  # after backward; facts stay
         self.kernel: Callable
         self.call: Callable
         self.node_class: type[Node]
         self.make_node: Callable[[Op], type[Node]]
-        self.save: Callable                       # (arguments, edges, outputs) -> what a node keeps
+        self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
         self.make_save: Callable[[Op], Callable]
         self.elementwise = False
 
@@ -77,7 +116,9 @@ class Op:
     def called(self) -> str:
         """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
         space, _, rest = self.name.partition("_")
-        return self.options.get("called") or (f"{space}.{rest}" if space in NAMESPACES else self.name)
+        return self.options.get("called") or (
+            f"{space}.{rest}" if space in NAMESPACES else self.name
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,14 +144,19 @@ def in_namespace(name: str) -> bool:
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     """The same code, its names looked up in `world`."""
-    return FunctionType(function.__code__, world, function.__name__,  # type: ignore[attr-defined]
-                        function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+    return FunctionType(
+        function.__code__,
+        world,
+        function.__name__,  # type: ignore[attr-defined]
+        function.__defaults__,
+        function.__closure__,
+    )  # type: ignore[attr-defined]
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
     """The names of a function's positional parameters."""
     code = function.__code__  # type: ignore[union-attr]
-    return code.co_varnames[:code.co_argcount]
+    return code.co_varnames[: code.co_argcount]
 
 
 def node_name(name: str) -> str:
@@ -120,9 +166,11 @@ def node_name(name: str) -> str:
 
 def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[..., Op]:
     """A word for entries of one family: `view = entry(families.view)`."""
+
     def make(forward: Callable, *, doc: str = "", **rules: Any) -> Op:
         more = {name: rules.pop(name) for name in rules.keys() & OPTIONS.keys()}
         return Op(forward, family, result, doc, {**options, **more}, rules)
+
     return make
 
 
@@ -157,7 +205,7 @@ OPTIONS = {
     "strides": "a view that depends on how the tensor lies in memory",
     "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/tensor/node_names.py)",
     "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
-               "(func/batching_families.py)",
+    "(func/batching_families.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
@@ -166,7 +214,7 @@ OPTIONS = {
     "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
     "in_order": "a view of the same elements in the same order, in another shape",
     "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; or a "
-             "function of what it is given that tells the shapes and dtypes of its outputs (ops/meta/symbolic_sizes.py)",
+    "function of what it is given that tells the shapes and dtypes of its outputs (ops/meta/symbolic_sizes.py)",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 
@@ -174,4 +222,11 @@ OPTIONS = {
 PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}
 
 # NumPy's spellings of parameters, which torch takes too: x.sum(axis=0, keepdims=True).
-NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+NUMPY = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "a": "input",
+    "x1": "input",
+    "x2": "other",
+}

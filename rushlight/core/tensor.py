@@ -1,7 +1,8 @@
 """class Tensor: a NumPy array and its place in the autograd graph.
 
-Only methods that are no ops stand here; the ops of the table are attached as methods when the table is built.
-"""
+Only methods that are no ops stand here; the ops of the table are attached as methods when the table
+is built."""
+
 from __future__ import annotations
 
 from _thread import RLock
@@ -12,25 +13,30 @@ from weakref import ref
 from numpy import asarray, generic, ndarray
 
 from rushlight.base import dtypes
-from rushlight.kernels.summation import add_to, copy_like
+from rushlight.base.array_memory import memory_of
+from rushlight.base.device import CPU, strided
+from rushlight.base.errors import check_assigned, explain, not_populated
+from rushlight.base.size import Size, steps_of
 from rushlight.core.clock import Writes, stamp
 from rushlight.core.mode import mode
 from rushlight.core.node import Handle, Node, hooks_of
-from rushlight.base.device import CPU, strided
-from rushlight.base.errors import check_assigned, explain, not_populated
-from rushlight.base.array_memory import memory_of
-from rushlight.base.size import Size, steps_of
+from rushlight.kernels.summation import add_to, copy_like
 
 if TYPE_CHECKING:
     from rushlight._methods import Methods  # what the ops attach, written down by `make stubs`
 else:
+
     class Methods:
-        """The base class whose attributes load methods on first use (core/lazy.py). Tensor's own methods come first."""
+        """The base class whose attributes load methods on first use (core/lazy.py). Tensor's own
+        methods come first."""
 
         __slots__ = ()
 
+
 new = object.__new__
-TANGENTS = "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
+TANGENTS = (
+    "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
+)
 ADDING = RLock()  # held while a gradient is added to `.grad`: two threads may share a leaf
 F = TypeVar("F", bound=Callable)
 
@@ -38,10 +44,10 @@ F = TypeVar("F", bound=Callable)
 class Tensor(Methods):
     """An n-dimensional array that can record the ops that are applied to it.
 
-    `_array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor, `AccumulateGrad` for a
-    leaf that requires grad, None outside the graph. `viewing`: for a view of a recorded tensor, (base, parent, op,
-    arguments, whether grad mode was on); else None. `writes`: the log of in-place writes to the tensor's memory, None
-    before the first write.
+    `_array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor,
+    `AccumulateGrad` for a leaf that requires grad, None outside the graph. `viewing`: for a view of
+    a recorded tensor, (base, parent, op, arguments, whether grad mode was on); else None. `writes`:
+    the log of in-place writes to the tensor's memory, None before the first write.
 
     >>> x = rushlight.tensor([1., 2.], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -49,22 +55,40 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = ("_array", "_node", "_grad", "_viewing", "_writes", "_views", "__dict__", "__weakref__")
+    __slots__ = (
+        "_array",
+        "_node",
+        "_grad",
+        "_viewing",
+        "_writes",
+        "_views",
+        "__dict__",
+        "__weakref__",
+    )
     __array_priority__ = 1000  # `array * tensor` calls Tensor.__rmul__ and not NumPy's operator
     _array: ndarray
     _node: Node | None
     _grad: Tensor | None
     _viewing: tuple | None
     _writes: Writes | None
-    _views: list  # weak references to the views of this tensor; the slot stays empty until the first view
+    # weak references to the views of this tensor; the slot stays empty until the first view
+    _views: list
 
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "_node"):
-            return  # the __new__ of a user's subclass has filled the slots already (core/tensor_copy_pickle.py)
+            # the __new__ of a user's subclass has filled the slots already
+            # (core/tensor_copy_pickle.py)
+            return
         array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
-        self._array, self._node, self._grad, self._viewing, self._writes = array, None, None, None, None
+        self._array, self._node, self._grad, self._viewing, self._writes = (
+            array,
+            None,
+            None,
+            None,
+            None,
+        )
 
-    # -- shape, dtype, device, memory ------------------------------------------------------------------------
+    # -- shape, dtype, device, memory --------------------------------------------------------------
 
     @property
     def shape(self) -> Size:
@@ -76,17 +100,24 @@ class Tensor(Methods):
         """The type of the elements."""
         return dtypes.of(self._array.dtype)
 
-    device = property(lambda self: CPU if isinstance(self._array, ndarray) else self._array.device,
-                      doc='The device of the elements: "cpu", or "meta" for a tensor without elements.')
+    device = property(
+        lambda self: CPU if isinstance(self._array, ndarray) else self._array.device,
+        doc='The device of the elements: "cpu", or "meta" for a tensor without elements.',
+    )
     layout = property(lambda self: strided, doc="The memory layout: always `torch.strided`.")
     ndim = property(lambda self: self._array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self._array.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda self: self._array.nbytes, doc="Bytes of all elements.")
-    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = is_sparse_csr = \
-        is_quantized = is_nested = property(
-        lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory.")
+    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = (
+        is_sparse
+    ) = is_sparse_csr = is_quantized = is_nested = property(
+        lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory."
+    )
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
-    is_meta = property(lambda self: self.device.type == "meta", doc="Whether this is a meta tensor, without elements.")
+    is_meta = property(
+        lambda self: self.device.type == "meta",
+        doc="Whether this is a meta tensor, without elements.",
+    )
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
@@ -113,7 +144,9 @@ class Tensor(Methods):
 
     def storage_offset(self) -> int:
         """Elements between the start of the memory and this tensor's first element."""
-        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self._array.itemsize
+        return (
+            self.data_ptr() - memory_of(self).__array_interface__["data"][0]
+        ) // self._array.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -127,7 +160,7 @@ class Tensor(Methods):
         """Whether the elements are complex numbers."""
         return self._array.dtype.kind == "c"
 
-    # -- the tensor in the autograd graph --------------------------------------------------------------------
+    # -- the tensor in the autograd graph ----------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -139,15 +172,20 @@ class Tensor(Methods):
         if bool(value) == (self._node is not None):
             return
         if not self.is_leaf:
-            raise RuntimeError(explain("you can only change requires_grad flags of leaf variables.",
-                                       "use y = x.detach() for a tensor outside the graph",
-                                       made_at=self._node.made_at if self._node else ""))
+            raise RuntimeError(
+                explain(
+                    "you can only change requires_grad flags of leaf variables.",
+                    "use y = x.detach() for a tensor outside the graph",
+                    made_at=self._node.made_at if self._node else "",
+                )
+            )
         if value:
             dtypes.check_differentiable(self.dtype)
         self._node = AccumulateGrad(self) if value else None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set whether backward computes this leaf's gradient; floating-point and complex tensors only."""
+        """Set whether backward computes this leaf's gradient; floating-point and complex tensors
+        only."""
         self.requires_grad = requires_grad
         return self
 
@@ -178,7 +216,10 @@ class Tensor(Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
+                raise TypeError(
+                    "assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(value)}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             check_assigned(value.shape, self.shape, value.dtype, self.dtype)
@@ -190,7 +231,8 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """A tensor on the same memory, outside the graph. Backward does not notice writes to it: prefer `detach()`."""
+        """A tensor on the same memory, outside the graph. Backward does not notice writes to it:
+        prefer `detach()`."""
         t = from_array(self._array)
         if self._viewing is not None:
             t._writes = Writes()
@@ -225,45 +267,69 @@ class Tensor(Methods):
         """Whether this tensor is a view of another tensor."""
         return self._viewing is not None
 
-    # -- hooks -----------------------------------------------------------------------------------------------
+    # -- hooks -------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces it."""
+        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by
+        the hook replaces it."""
         if self._node is None:
-            raise RuntimeError(explain("cannot register a hook on a tensor that doesn't require gradient",
-                                       "call requires_grad_() first"))
+            raise RuntimeError(
+                explain(
+                    "cannot register a hook on a tensor that doesn't require gradient",
+                    "call requires_grad_() first",
+                )
+            )
         return hooks_of(self._node, self._array.dtype).add("tensor", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
         if self._node is None or not self._node.leaf:
-            raise RuntimeError(explain("post accumulate grad hooks cannot be registered on non-leaf tensors",
-                                       "use register_hook, or register on a leaf that requires grad"))
+            raise RuntimeError(
+                explain(
+                    "post accumulate grad hooks cannot be registered on non-leaf tensors",
+                    "use register_hook, or register on a leaf that requires grad",
+                )
+            )
         return hooks_of(self._node).add("done", hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad`."""
         if self._node is None:
-            raise RuntimeError(explain("can't retain_grad on Tensor that has requires_grad=False",
-                                       "call requires_grad_() first"))
+            raise RuntimeError(
+                explain(
+                    "can't retain_grad on Tensor that has requires_grad=False",
+                    "call requires_grad_() first",
+                )
+            )
         if not self.is_leaf:
             hooks_of(self._node, self._array.dtype).retained = ref(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether `retain_grad` was called on this non-leaf tensor."""
-        return not self.is_leaf and self._node is not None and self._node.hooks is not None \
+        return (
+            not self.is_leaf
+            and self._node is not None
+            and self._node.hooks is not None
             and self._node.hooks.retained is not None
+        )
 
-    # -- to Python and NumPy ---------------------------------------------------------------------------------
+    # -- to Python and NumPy -----------------------------------------------------------------------
 
     def item(self) -> Any:
         """The one element as a Python number. RuntimeError if there are several or none."""
         if self._array.size != 1:
-            raise RuntimeError(explain(f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
-                                       "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+            raise RuntimeError(
+                explain(
+                    f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
+                    "index one element, or reduce it (sum, mean) first",
+                    shape=tuple(self.shape),
+                )
+            )
         noticed(self)
-        return self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
+        return (
+            self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
+        )
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; one number for a 0-d tensor."""
@@ -276,8 +342,13 @@ class Tensor(Methods):
         RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
         """
         if self._node is not None and not force and mode().grad:
-            raise RuntimeError(explain("Can't call numpy() on Tensor that requires grad. "
-                                       "Use tensor.detach().numpy() instead.", "write x.detach().numpy()"))
+            raise RuntimeError(
+                explain(
+                    "Can't call numpy() on Tensor that requires grad. "
+                    "Use tensor.detach().numpy() instead.",
+                    "write x.detach().numpy()",
+                )
+            )
         noticed(self)
         return self._array if isinstance(self._array, ndarray) else self._array.numpy()
 
@@ -287,7 +358,9 @@ class Tensor(Methods):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+    def __array_wrap__(
+        self, array: ndarray, context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
         return from_array(asarray(array))
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -301,8 +374,13 @@ class Tensor(Methods):
     def __bool__(self) -> bool:
         if self._array.size != 1:
             what = "no values" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(explain(f"Boolean value of Tensor with {what} is ambiguous",
-                                       "use .any() or .all(), or compare one element", shape=tuple(self.shape)))
+            raise RuntimeError(
+                explain(
+                    f"Boolean value of Tensor with {what} is ambiguous",
+                    "use .any() or .all(), or compare one element",
+                    shape=tuple(self.shape),
+                )
+            )
         noticed(self)
         return bool(self._array)
 
@@ -318,8 +396,13 @@ class Tensor(Methods):
     def _number(self) -> Any:
         """`item()` for Python's conversions, which raise ValueError."""
         if self._array.size != 1:
-            raise ValueError(explain("only one element tensors can be converted to Python scalars",
-                                     "index one element, or reduce it (sum, mean) first", shape=tuple(self.shape)))
+            raise ValueError(
+                explain(
+                    "only one element tensors can be converted to Python scalars",
+                    "index one element, or reduce it (sum, mean) first",
+                    shape=tuple(self.shape),
+                )
+            )
         return self.item()
 
     def __index__(self) -> int:
@@ -342,8 +425,14 @@ class Tensor(Methods):
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
         from rushlight.core.printing import format_tensor  # loaded when the first tensor is printed
 
-        return format_tensor(self._array, self.dtype, self.requires_grad, name, prefix=prefix,
-                             contents=tensor_contents)
+        return format_tensor(
+            self._array,
+            self.dtype,
+            self.requires_grad,
+            name,
+            prefix=prefix,
+            contents=tensor_contents,
+        )
 
     def __format__(self, spec: str) -> str:
         known = self._array.ndim == 0 and not self.is_meta
@@ -361,7 +450,13 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Tensor):
         self.tensor = ref(tensor)
-        self.edges, self.saved, self.seq, self.shape, self.where = (), (), 0, tensor._array.shape, None
+        self.edges, self.saved, self.seq, self.shape, self.where = (
+            (),
+            (),
+            0,
+            tensor._array.shape,
+            None,
+        )
 
     @property
     def variable(self) -> Tensor | None:
@@ -370,7 +465,9 @@ class AccumulateGrad(Node):
 
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
-        if leaf is not None and leaf._node is not None:  # None: requires_grad was set to False after the forward
+        if (
+            leaf is not None and leaf._node is not None
+        ):  # None: requires_grad was set to False after the forward
             if g.__class__ is not ndarray and isinstance(g, generic):  # a NumPy scalar
                 g = asarray(g)
             if g.dtype is not leaf._array.dtype:  # NumPy promotes bfloat16 to float32
@@ -392,7 +489,12 @@ class AccumulateGrad(Node):
             g = (g if g._viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
             with ADDING:
                 known, m = leaf._grad, mode()
-                if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
+                if (
+                    known is not None
+                    and not m.grad
+                    and m.watch is not None
+                    and m.watch.predates(known)
+                ):
                     known.add_(g)  # type: ignore[attr-defined]
                 else:
                     leaf._grad = g if known is None else known + g  # type: ignore[operator]
@@ -413,7 +515,8 @@ def noticed(tensor: Tensor) -> None:
 
 
 def created(tensor: Tensor) -> Tensor:
-    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns the tensor."""
+    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns
+    the tensor."""
     if (watch := mode().watch) is not None:
         watch.on_create(tensor)
     return tensor
@@ -424,7 +527,9 @@ def writes_of(tensor: Tensor) -> Writes:
 
     The tensor's node shares the log, so that backward sees that a saved output was overwritten.
     """
-    root = tensor if tensor._viewing is None else tensor._viewing[0]  # `tensor._root`, without the call of a property
+    root = (
+        tensor if tensor._viewing is None else tensor._viewing[0]
+    )  # `tensor._root`, without the call of a property
     writes = root._writes
     if writes is None:
         writes = root._writes = Writes()
@@ -436,7 +541,8 @@ def writes_of(tensor: Tensor) -> Writes:
 
 
 def holder(tensor: Tensor) -> Tensor:
-    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all samples."""
+    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all
+    samples."""
     while not isinstance(tensor._array, ndarray):
         tensor = tensor._array.value
     return tensor
@@ -445,9 +551,8 @@ def holder(tensor: Tensor) -> Tensor:
 def numbers(tensor: Tensor) -> ndarray:
     """The elements of a tensor (of all samples, inside vmap), for checks of argument values.
 
-    Reports the read to the watcher: a compiled program would not repeat the check. For a check that the op's kernel repeats
-    anyway, read `holder(tensor)._array` instead.
-    """
+    Reports the read to the watcher: a compiled program would not repeat the check. For a check that
+    the op's kernel repeats anyway, read `holder(tensor)._array` instead."""
     noticed(tensor)
     return holder(tensor)._array
 
@@ -462,4 +567,3 @@ def method(function: F, *names: str) -> F:
 def assign_property(name: str, function: Callable, set_to: Callable | None = None) -> None:
     """Make `function(tensor)` a property of Tensor; `set_to(tensor, value)` is its setter."""
     setattr(Tensor, name, property(function, set_to))
-

@@ -1,4 +1,6 @@
-"""Functions that describe objects and tensors without running an op: is_tensor, is_complex, result_type, numel."""
+"""Functions that describe objects and tensors without running an op: is_tensor, is_complex,
+result_type, numel."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -40,8 +42,14 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32), 1.0)  # a number changes the category only
     torch.float32
     """
-    return dtypes.result_dtype([(t.dtype, 0 if t._array.ndim else 1) if isinstance(t, Tensor) else
-                                (dtypes.of_scalar(t), 2) for t in (tensor1, tensor2)])
+    return dtypes.result_dtype(
+        [
+            (t.dtype, 0 if t._array.ndim else 1)
+            if isinstance(t, Tensor)
+            else (dtypes.of_scalar(t), 2)
+            for t in (tensor1, tensor2)
+        ]
+    )
 
 
 def numel(input: Tensor) -> int:

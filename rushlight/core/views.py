@@ -1,9 +1,10 @@
 """Views and in-place writes: which tensors share memory, and what a write does to the graph.
 
-A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base gets a new node,
-`CopySlices`. That node passes the gradient outside the written region to the base's old node, and the gradient of the region
-to the node of the written value. Then all views of the base get new nodes, by repeating the view ops on the base.
-"""
+A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base
+gets a new node, `CopySlices`. That node passes the gradient outside the written region to the
+base's old node, and the gradient of the region to the node of the written value. Then all views of
+the base get new nodes, by repeating the view ops on the base."""
+
 from __future__ import annotations
 
 from _thread import allocate_lock as Lock
@@ -13,18 +14,21 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base.errors import explain, user_frame
 from rushlight.core.clock import Left, stamp, tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, hooks_of
-from rushlight.base.errors import explain, user_frame
 from rushlight.core.tensor import Tensor, from_array, writes_of
 
 views_of = Tensor._views.__get__  # type: ignore[attr-defined]  # AttributeError for an empty slot, without __getattr__
 MAKING = Lock()  # held while a tensor's list of views is made or shortened
 
 
-def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None) -> None:
-    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad mode is on."""
+def register(
+    view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None
+) -> None:
+    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad
+    mode is on."""
     if view is parent:
         return
     root = parent if parent._viewing is None else parent._viewing[0]
@@ -76,7 +80,8 @@ def first_views(root: Tensor) -> list:
 
 
 def released(view: Tensor) -> Tensor:
-    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its result."""
+    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op
+    reshaped its result."""
     view._viewing = None
     return view
 
@@ -91,8 +96,12 @@ def detached(x: Tensor) -> Tensor:
 
 
 def leave(x: Tensor) -> None:
-    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
-    x._array, x._node = detached(x)._array, None  # the samples of a batched tensor leave the graph, too
+    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until
+    the next write."""
+    x._array, x._node = (
+        detached(x)._array,
+        None,
+    )  # the samples of a batched tensor leave the graph, too
     if views := [ref(view) for view in living_views(x) if view._node is not None]:
         writes = writes_of(x)
         writes._views, writes.__class__ = views, Left
@@ -101,9 +110,8 @@ def leave(x: Tensor) -> None:
 def opaque(view: Tensor, parent: Tensor) -> Tensor:
     """Mark `view` as a view of `parent` that a user's Function returned.
 
-    Only the Function's backward knows how the view depends on the base, so a recorded write into the view is an error
-    (`check_writable`).
-    """
+    Only the Function's backward knows how the view depends on the base, so a recorded write into
+    the view is an error (`check_writable`)."""
     view._viewing = (parent._root, parent, None, (), False)
     return view
 
@@ -131,11 +139,14 @@ class Region:
 
 
 class CopySlices(Node):
-    """The base's node after a write through a view. Edges: the base's node before the write, the written value's node."""
+    """The base's node after a write through a view. Edges: the base's node before the write, the
+    written value's node."""
 
     __slots__ = ("region", "strides")
     region: Region
-    strides: tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
+    strides: (
+        tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
+    )
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(np.asarray(g)))  # g may be a NumPy scalar
@@ -147,7 +158,8 @@ class CopySlices(Node):
         inside = self.region.of(g).clone()  # type: ignore[attr-defined]
         outside = g.clone()  # type: ignore[attr-defined]
         m = mode()
-        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have other strides.
+        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have
+        # other strides.
         has_strides = m.watch is None or m.watch.snapshots or m.batch is not None
         if has_strides and outside.stride() != self.strides:
             outside = outside._placed(self.strides)  # type: ignore[attr-defined]
@@ -156,7 +168,8 @@ class CopySlices(Node):
 
 
 def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
-    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error messages."""
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name
+    for error messages."""
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x._node is not None or r._node is not None or x._root._node is not None)
@@ -166,7 +179,11 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
         check_writable(x, op)
         if r._array.dtype != x._array.dtype:
             r = r.to(x.dtype)  # type: ignore[attr-defined]
-        if x._viewing is None and r._node is not None and (r._node.leaf or r._array.shape != x._array.shape):
+        if (
+            x._viewing is None
+            and r._node is not None
+            and (r._node.leaf or r._array.shape != x._array.shape)
+        ):
             r = r.expand(x._array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
         keep_old(x, r)
     write(x, r, op)
@@ -178,7 +195,8 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
 
 
 def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
-    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x is read-only."""
+    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x
+    is read-only."""
     try:
         np.copyto(x._array, r._array, casting="unsafe")
     except TypeError as error:
@@ -189,34 +207,49 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
         if (once := without_repeats(x._array, r._array)) is not None:
             np.copyto(*once, casting="unsafe")
             return wrote(x)
-        raise RuntimeError(explain("unsupported operation: more than one element of the written-to tensor refers to a "
-                                   "single memory location, or its memory is read-only",
-                                   "clone() the tensor before writing", op=op)) from error
+        raise RuntimeError(
+            explain(
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location, or its memory is read-only",
+                "clone() the tensor before writing",
+                op=op,
+            )
+        ) from error
     wrote(x)
 
 
 def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to write there).
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
+    write there).
 
-    None if r has different elements for repeats of one element of `a`, if elements overlap otherwise (windows), or if the
-    memory is read-only.
-    """
-    from rushlight.base.array_memory import address, owner  # rare: kept out of the import of rushlight
+    None if r has different elements for repeats of one element of `a`, if elements overlap
+    otherwise (windows), or if the memory is read-only."""
+    from rushlight.base.array_memory import (  # rare: kept out of the import of rushlight
+        address,
+        owner,
+    )
     from rushlight.kernels.layout import Memory
 
     repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
     r = np.broadcast_to(r, a.shape)
-    if not isinstance(a, np.ndarray) or not owner(a).flags.writeable \
-            or any(again and step for again, step in zip(repeated, r.strides)):
+    if (
+        not isinstance(a, np.ndarray)
+        or not owner(a).flags.writeable
+        or any(again and step for again, step in zip(repeated, r.strides))
+    ):
         return None
     first = *(slice(1) if again else slice(None) for again in repeated), ...
     once = a[first]
-    reached = a.itemsize  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
+    reached = (
+        a.itemsize
+    )  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
     for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
         if step < reached:
             return None
         reached += step * (n - 1)
-    return np.asarray(Memory(once, once.__array_interface__ | {"data": (address(once), False)})).view(a.dtype), r[first]
+    return np.asarray(
+        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
+    ).view(a.dtype), r[first]
 
 
 def wrote(x: Tensor) -> None:
@@ -233,9 +266,14 @@ def expands(shape: tuple, to: tuple) -> bool:
 def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """RuntimeError unless r's shape can be broadcast to x's shape."""
     if r._array.shape != x._array.shape and not expands(r._array.shape, x._array.shape):
-        raise RuntimeError(explain(f"output with shape {list(x.shape)} doesn't match the broadcast shape "
-                                   f"{list(r.shape)}", "an in-place op cannot change the shape: use the one "
-                                   "without underscore", op=op))
+        raise RuntimeError(
+            explain(
+                f"output with shape {list(x.shape)} doesn't match the broadcast shape "
+                f"{list(r.shape)}",
+                "an in-place op cannot change the shape: use the one without underscore",
+                op=op,
+            )
+        )
 
 
 def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
@@ -244,14 +282,22 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
-    """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
+    """RuntimeError if a float result would be stored as integers, or a complex result as real
+    numbers."""
     if r._array.dtype is not x._array.dtype and r.dtype.category > x.dtype.category:
-        raise RuntimeError(explain(f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
-                                   f"{x.dtype.scalar_type}", f"convert the tensor first: x = x.to({r.dtype})", op=op))
+        raise RuntimeError(
+            explain(
+                f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
+                f"{x.dtype.scalar_type}",
+                f"convert the tensor first: x = x.to({r.dtype})",
+                op=op,
+            )
+        )
 
 
 def check_writable(x: Tensor, op: str | None) -> None:
-    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or by a Function."""
+    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or
+    by a Function."""
     root, view = x._root, x
     while view._viewing is not None:
         _, parent, replay, _, recorded = view._viewing
@@ -259,23 +305,42 @@ def check_writable(x: Tensor, op: str | None) -> None:
             raise of_a_function(op)
         if not recorded:
             what = "A view" if view is x else "A view of a view, which"
-            raise RuntimeError(explain(f"{what} was created in no_grad mode and is being modified inplace with grad mode "
-                                       "enabled.", "make the view outside no_grad(), or clone() it", op=op))
+            raise RuntimeError(
+                explain(
+                    f"{what} was created in no_grad mode and is being modified inplace with grad "
+                    "mode "
+                    "enabled.",
+                    "make the view outside no_grad(), or clone() it",
+                    op=op,
+                )
+            )
         view = parent
     if any(t._node is not None and t._node.leaf for t in (x, root)):
         what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
-        raise RuntimeError(explain(f"{what} that requires grad is being used in an in-place operation.",
-                                   "write inside `with torch.no_grad():`, or to a clone()", op=op))
+        raise RuntimeError(
+            explain(
+                f"{what} that requires grad is being used in an in-place operation.",
+                "write inside `with torch.no_grad():`, or to a clone()",
+                op=op,
+            )
+        )
 
 
 def of_a_function(op: str | None = None) -> RuntimeError:
-    return RuntimeError(explain("Output 0 of a custom Function is a view and is being modified inplace. This view was "
-                                "created inside a custom Function (or because an input was returned as-is), and its "
-                                "backward says nothing of the base.", "write to a clone() of it", op=op))
+    return RuntimeError(
+        explain(
+            "Output 0 of a custom Function is a view and is being modified inplace. This view was "
+            "created inside a custom Function (or because an input was returned as-is), and its "
+            "backward says nothing of the base.",
+            "write to a clone() of it",
+            op=op,
+        )
+    )
 
 
 def keep_old(x: Tensor, r: Tensor) -> None:
-    """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids a reference cycle."""
+    """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids
+    a reference cycle."""
     node = r._node
     if node is not None and node.saved and any(s is x for s in node.saved):
         old = as_it_is(x)
@@ -294,13 +359,19 @@ def as_it_is(x: Tensor) -> Tensor:
 
 
 def rebase(x: Tensor, r: Tensor) -> None:
-    """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
+    """Give x the node of the written value r; if x is a view, give the base and all its views new
+    nodes."""
     root = x._root
     if root is x:
         renewed(x, r._node)
     else:
         node = CopySlices()
-        node.edges, node.saved, node.seq, node.shape = (root._node, r._node), (), tick(), root._array.shape
+        node.edges, node.saved, node.seq, node.shape = (
+            (root._node, r._node),
+            (),
+            tick(),
+            root._array.shape,
+        )
         node.where, node.region = (root._writes.where if root._writes else None), Region(x)
         node.strides = root.stride()
         renewed(root, node)
@@ -314,10 +385,18 @@ def rebase(x: Tensor, r: Tensor) -> None:
 
 
 def renewed(x: Tensor, node: Node | None) -> None:
-    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
+    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in
+    torch."""
     old, x._node = x._node, node
-    if old is not None and node is not None and old is not node and not old.leaf and (hooks := old.hooks) is not None \
-            and hooks.retained is not None and hooks.retained() is x:
+    if (
+        old is not None
+        and node is not None
+        and old is not node
+        and not old.leaf
+        and (hooks := old.hooks) is not None
+        and hooks.retained is not None
+        and hooks.retained() is x
+    ):
         hooks_of(node, x._array.dtype).retained, hooks.retained = hooks.retained, None
 
 
@@ -327,21 +406,28 @@ def living_views(root: Tensor) -> list[Tensor]:
         found = [weak() for weak in list(views_of(root))]
     except AttributeError:
         return []
-    return [view for view in found if view is not None and view._viewing is not None and view._viewing[2] is not None]
+    return [
+        view
+        for view in found
+        if view is not None and view._viewing is not None and view._viewing[2] is not None
+    ]
 
 
 def insert_before(view: Tensor, parent: Tensor) -> None:
-    """Insert `parent` before `view` in the base's list of views: a write renews views in the order of the list."""
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order
+    of the list."""
     views = views_of(view._root)
     with MAKING:
-        views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
+        views.insert(
+            next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent)
+        )
 
 
 def become(x: Tensor, view: Callable, op: str) -> Tensor:
     """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
 
-    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view ops can be repeated.
-    """
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view
+    ops can be repeated."""
     m, inner = mode(), x._node is not None and not x._node.leaf
     if m.grad and x._node is not None:
         check_writable(x, op)
@@ -353,7 +439,9 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     watch = m.watch
     if watch is not None:
         watch.on_move(old, x)
-    token = current.set(m.but(grad=m.grad or inner))  # in no_grad, too: the node must get the new shape
+    token = current.set(
+        m.but(grad=m.grad or inner)
+    )  # in no_grad, too: the node must get the new shape
     try:
         made = view(old)
     finally:
@@ -362,7 +450,9 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         watch.on_move(x, made)
     viewed = x._viewing is not None or bool(others)
     for other in others:
-        other._viewing = tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]  # type: ignore[index]
+        other._viewing = (
+            tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
+        )  # type: ignore[index]
     if others:
         old._views, x._views = [*map(ref, others), ref(x)], []
     x._array, x._viewing = made._array, made._viewing if viewed else None

@@ -1,8 +1,9 @@
 """What the names in a rule mean. The text of a rule is written once; the world decides.
 
-`ARRAYS`: kernels (the fast backward); `TENSORS`: the ops themselves (`create_graph`, tracing); formulas: symbols that
-print themselves (introspect/formulas.py); scalars: the body of a compiled loop (loops/scalar_math.py).
-"""
+`ARRAYS`: kernels (the fast backward); `TENSORS`: the ops themselves (`create_graph`, tracing);
+formulas: symbols that print themselves (introspect/formulas.py); scalars: the body of a compiled
+loop (loops/scalar_math.py)."""
+
 from __future__ import annotations
 
 import builtins
@@ -13,29 +14,38 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.clock import tick
 from rushlight.core.engine import second_time
-from rushlight.core.node import Node, Output, unpacked
-from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.faster import faster, least
-from rushlight.kernels.float16 import in_single
 from rushlight.core.lazy import next_part
+from rushlight.core.node import Node, Output, unpacked
 from rushlight.core.table import SHARED, Op, parameters, rebind
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.kernels.float16 import in_single
 
-ARRAYS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}   # the name: warnings are filtered by it
-HALVES = "eE"                                     # dtype.char of float16 and bfloat16
+ARRAYS: dict[str, Any] = {
+    "__builtins__": builtins,
+    "__name__": __name__,
+}  # the name: warnings are filtered by it
+HALVES = "eE"  # dtype.char of float16 and bfloat16
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
 def adopt(kernels: ModuleType) -> None:
-    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod).
+    """Let every public function of a module of kernels be a name of the world of arrays; not
+    Python's own (math.prod).
 
     Helpers of rules keep their names, in whatever order tables are loaded.
     """
-    ARRAYS.update((name, value) for name, value in vars(kernels).items()
-                  if not name.startswith("_") and callable(value) and name not in SHARED
-                  and getattr(value, "__module__", None) not in ("math", "itertools"))
+    ARRAYS.update(
+        (name, value)
+        for name, value in vars(kernels).items()
+        if not name.startswith("_")
+        and callable(value)
+        and name not in SHARED
+        and getattr(value, "__module__", None) not in ("math", "itertools")
+    )
 
 
 def shared(function: Callable) -> Callable:
@@ -48,32 +58,43 @@ def shared(function: Callable) -> Callable:
 
 @shared
 def not_differentiable(function, argument):
-    """The rule of an input that a function depends on, and by which neither torch nor this library differentiates it."""
-    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input "
-                       "cannot have requires_grad True.; cure: detach() it")
+    """The rule of an input that a function depends on, and by which neither torch nor this library
+    differentiates it."""
+    raise RuntimeError(
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. "
+        "This input "
+        "cannot have requires_grad True.; cure: detach() it"
+    )
 
 
 @shared
 def not_implemented(function):
     """The rule of an input whose derivative torch does not implement: backward raises."""
-    raise NotImplementedError(f"the derivative for '{function}' is not implemented.; cure: detach() what it is given")
+    raise NotImplementedError(
+        f"the derivative for '{function}' is not implemented.; cure: detach() what it is given"
+    )
 
 
-# -- from the rules of an entry to the backward of its nodes ---------------------------------------------------------
+# -- from the rules of an entry to the backward of its nodes ---------------------------------------
+
 
 def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool = False) -> str:
-    """The text of (node, g) -> gradients of the inputs, in which each rule is given what its parameters name.
+    """The text of (node, g) -> gradients of the inputs, in which each rule is given what its
+    parameters name.
 
-    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for
-    each output; `of_half`: for gradients of 16-bit floats. Rules of inputs that nobody wants are not run. Rules give g times
-    the derivative; torch's gradient of a holomorphic function is g times its conjugate, which is conj(rule(conj(g))) for
-    every rule linear in g.
-    """
+    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes
+    a list, one for each output; `of_half`: for gradients of 16-bit floats. Rules of inputs that
+    nobody wants are not run. Rules give g times the derivative; torch's gradient of a holomorphic
+    function is g times its conjugate, which is conj(rule(conj(g))) for every rule linear in g."""
     kind = ".dtype.kind" if world == "arrays" else "._array.dtype.kind"
     is_complex, conjugate = f"g{kind} == 'c'", "conj(g)"
     lines = ["saved, edges = node.saved, node.edges"]
     if kept:
-        lines += ["if g.ndim:", "    g = g.reshape(saved[-1])"] if world == "arrays" else ["g = reshape(g, saved[-1])"]
+        lines += (
+            ["if g.ndim:", "    g = g.reshape(saved[-1])"]
+            if world == "arrays"
+            else ["g = reshape(g, saved[-1])"]
+        )
     if several:
         lines += ["g = parts(g, saved[-1])"]
         is_complex = f"any(x is not None and x{kind} == 'c' for x in g)"
@@ -83,29 +104,43 @@ def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool
         lines += ["if g.dtype.char in HALVES:", "    return of_halves(node, g)"]
     lines += [f"is_complex = {is_complex}", "if is_complex:", f"    g = {conjugate}"]
     rules = gradients(op, world, kept, of_half)
-    if scalars:                                   # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
-        lines += ["if g.__class__ is ndarray or g.size > 1:", *indented(rules),
-                  "else:  # scalars of NumPy", *indented(gradients(op, "numbers", kept))]
+    if scalars:  # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
+        lines += [
+            "if g.__class__ is ndarray or g.size > 1:",
+            *indented(rules),
+            "else:  # scalars of NumPy",
+            *indented(gradients(op, "numbers", kept)),
+        ]
     else:
         lines += rules
     found = [f"grad_{name}" for name in ruled_inputs(op)]
     lines += ["grads = grad_tensors"] if op.inputs == ("tensors",) else tupled("grads = ", found)
     if several and world == "tensors":
         lines += ["grads = rounded(grads, g[0])"]
-    lines += ["if is_complex:", "    return [None if grad is None else conj(grad) for grad in grads]", "return grads"]
+    lines += [
+        "if is_complex:",
+        "    return [None if grad is None else conj(grad) for grad in grads]",
+        "return grads",
+    ]
     return "\n".join([f"def backward_{op.name}(node, g):", *indented(lines)]) + "\n"
 
 
 def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
-    """Gradients in half precision if that of the first output is: mean and variance, that rules read, are in single."""
+    """Gradients in half precision if that of the first output is: mean and variance, that rules
+    read, are in single."""
     if g is None or g.dtype.itemsize != 2 or not g.is_floating_point():
         return found
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
 
 
 def gradients(op: Op, world: str, kept: bool, of_half: bool = False) -> list[str]:
-    """The lines for the gradients of all inputs; `numbers`: the world of arrays, where all are 0-d."""
-    return [line for i, name in enumerate(ruled_inputs(op)) for line in gradient(op, i, name, world, kept, of_half)]
+    """The lines for the gradients of all inputs; `numbers`: the world of arrays, where all are
+    0-d."""
+    return [
+        line
+        for i, name in enumerate(ruled_inputs(op))
+        for line in gradient(op, i, name, world, kept, of_half)
+    ]
 
 
 def ruled_inputs(op: Op) -> list[str]:
@@ -145,7 +180,9 @@ def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
             return f"{at}._array" if op.elementwise else f"(None if {at} is None else {at}._array)"
         return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
     if name == "out":
-        return f"reshape(saved_output(node, {at}), saved[-1])" if kept else f"saved_output(node, {at})"
+        return (
+            f"reshape(saved_output(node, {at}), saved[-1])" if kept else f"saved_output(node, {at})"
+        )
     return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
 
 
@@ -159,28 +196,37 @@ def saved_items(op: Op) -> list[str]:
     kept = []
     for name in op.saves:
         base, _, fact = name.rpartition("_")
-        users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
+        users = [
+            j
+            for j, user in enumerate(edges)
+            if op.rules[user] and name in parameters(op.rules[user])
+        ]
         test = " or ".join(f"e[{j}] is not None" for j in users) or "False"
         if name in op.inputs:
             item = f"a[{names.index(name)}]"
-            kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
+            kept.append(
+                item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None"
+            )
         elif name in names:
             kept.append(f"a[{names.index(name)}]")
-        elif name in outputs:                     # a later write to it matters only to rules that will run
+        elif name in outputs:  # a later write to it matters only to rules that will run
             item = f"r[{outputs.index(name)}]"
             item = f"apart({item})" if name == op.options.get("apart") else item
             kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
         elif name == "tensors_shapes":
             kept.append(f"[t._array.shape for t in a[{names.index('tensors')}]]")
         elif fact in ("shape", "dtype") and base in op.inputs:
-            kept.append(f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype"))
+            kept.append(
+                f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype")
+            )
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
     return kept
 
 
 def apart(output: Any) -> Any:
-    """What rules keep of an output that users may write to. vmap's samples stay: they have no array to copy."""
+    """What rules keep of an output that users may write to. vmap's samples stay: they have no array
+    to copy."""
     return output.copy() if output.__class__ is np.ndarray else output
 
 
@@ -191,14 +237,25 @@ def save_function(op: Op) -> Callable:
 
 
 def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callable:
-    """(node, g) -> gradients of the inputs: made from the rules when the op's first node is run backward."""
+    """(node, g) -> gradients of the inputs: made from the rules when the op's first node is run
+    backward."""
+
     def first(node: Any, g: Any) -> Any:
         names = ARRAYS if world == "arrays" else TENSORS
         if world == "tensors":
             present(op)
-        scope = {"conj": names["conj"], "reshape": names["reshape"], "saved_output": saved_output,
-                 "saved_part": saved_part, "op": op, "faster": faster, "ndarray": np.ndarray, "HALVES": HALVES,
-                 "rounded": rounded, "parts": array_parts if world == "arrays" else tensor_parts}
+        scope = {
+            "conj": names["conj"],
+            "reshape": names["reshape"],
+            "saved_output": saved_output,
+            "saved_part": saved_part,
+            "op": op,
+            "faster": faster,
+            "ndarray": np.ndarray,
+            "HALVES": HALVES,
+            "rounded": rounded,
+            "parts": array_parts if world == "arrays" else tensor_parts,
+        }
         for name in ruled_inputs(op):
             if op.rules[name] is not None:
                 scope[f"rule_{name}"] = rebind(op.rules[name], names)
@@ -208,23 +265,35 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         run = define(text, f"backward_{op.name}", scope, f"backward of {op.name}, {world}")
         setattr(op.node_class, world, run)
         return run(node, g)
+
     return first
 
 
 def vjp_of_halves(op: Op, scope: dict[str, Any]) -> Callable:
-    """(node, g) -> gradients of an elementwise op's inputs, of 16-bit floats: each rule computes in float32, and its result
-    is rounded once. Written with the first such gradient."""
+    """(node, g) -> gradients of an elementwise op's inputs, of 16-bit floats: each rule computes in
+    float32, and its result is rounded once. Written with the first such gradient."""
+
     def first(node: Any, g: Any) -> Any:
-        own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule_")}
+        own = scope | {
+            name: in_single(op.name, rule)
+            for name, rule in scope.items()
+            if name.startswith("rule_")
+        }
         text = backward_source(op, "arrays", False, False, of_half=True)
-        run = scope["of_halves"] = define(text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats")
+        run = scope["of_halves"] = define(
+            text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats"
+        )
         return run(node, g)
+
     return first
 
 
 def present(op: Op) -> None:
-    """Load parts of the library until all names in the op's rules are there (attributes are looked for in vain)."""
-    names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
+    """Load parts of the library until all names in the op's rules are there (attributes are looked
+    for in vain)."""
+    names = {
+        name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names
+    }
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass
 
@@ -237,7 +306,8 @@ def saved_output(node: Any, array: Any) -> Tensor:
 
 
 def saved_part(node: Any, array: Any, i: int) -> Tensor:
-    """One of several saved outputs; its gradient goes to its place in the node, if it is differentiable."""
+    """One of several saved outputs; its gradient goes to its place in the node, if it is
+    differentiable."""
     t = from_array(array)
     if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
         t._node = Output(node, i, tick(), array.shape)
@@ -245,16 +315,23 @@ def saved_part(node: Any, array: Any, i: int) -> Tensor:
 
 
 def array_parts(g: dict, facts: tuple) -> list:
-    """A list with the gradient of each output: zeros where none arrived, None for one that has none."""
-    return [g[i] if i in g else fact if fact is None else np.zeros(*fact) for i, fact in enumerate(facts)]
+    """A list with the gradient of each output: zeros where none arrived, None for one that has
+    none."""
+    return [
+        g[i] if i in g else fact if fact is None else np.zeros(*fact)
+        for i, fact in enumerate(facts)
+    ]
 
 
 def tensor_parts(g: dict, facts: tuple) -> list:
-    return [g[i] if i in g else fact if fact is None else created(from_array(np.zeros(*fact)))
-            for i, fact in enumerate(facts)]
+    return [
+        g[i] if i in g else fact if fact is None else created(from_array(np.zeros(*fact)))
+        for i, fact in enumerate(facts)
+    ]
 
 
-# -- for those who look at a node ---------------------------------------------------------------------------------
+# -- for those who look at a node ------------------------------------------------------------------
+
 
 def saved_tensors(self: Node) -> tuple[Tensor, ...]:
     """The tensors that the node keeps for its rules. RuntimeError once the graph was freed."""
@@ -275,13 +352,20 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
 Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
 
 
-TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}         # torch's names of what is saved
+TORCHS = {
+    "x": ("self",),
+    "y": ("other", "exponent"),
+    "out": ("result",),
+}  # torch's names of what is saved
 
 
 def saved_by_name(op: Op) -> dict[str, property]:
     """`node._saved_self`, `_saved_result` and so on, as in torch: what a node keeps, by name."""
-    return {f"_saved_{name}": saved_at(i, saved == "out")
-            for i, saved in enumerate(op.saves) for name in (saved, *TORCHS.get(saved, ()))}
+    return {
+        f"_saved_{name}": saved_at(i, saved == "out")
+        for i, saved in enumerate(op.saves)
+        for name in (saved, *TORCHS.get(saved, ()))
+    }
 
 
 def saved_at(i: int, output: bool) -> property:
@@ -290,4 +374,5 @@ def saved_at(i: int, output: bool) -> property:
             raise second_time(node)
         item = unpacked(node.saved[i])
         return saved_output(node, item) if output and item is not None else item
+
     return property(read)

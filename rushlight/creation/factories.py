@@ -1,4 +1,6 @@
-"""Functions that create tensors: from sizes, numbers and other arrays. Ranges are in creation/ranges.py."""
+"""Functions that create tensors: from sizes, numbers and other arrays. Ranges are in
+creation/ranges.py."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,6 +12,9 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, strided
 from rushlight.base.errors import explain, overflowed, suggesting
+from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 from rushlight.core.type_queries import (
     is_complex,
     is_floating_point,
@@ -26,19 +31,20 @@ from rushlight.creation.nested_sequences import (
     types_in,
     uneven,
 )
-from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.kernels.layout import Memory, lie
-from rushlight.core.results import into
-from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 
 Dtype = dtypes.dtype | None
 
 
-def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
+def made(
+    array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None
+) -> Tensor:
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")         # a Batch of vmap has `run`
+    plain = array.__class__ is not np.ndarray and not hasattr(
+        type(array), "run"
+    )  # a Batch of vmap has `run`
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
         t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
@@ -47,13 +53,21 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     return t if out is None else into(out, t)
 
 
-def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
-    """`dtype`, else the dtype of `out`, else `otherwise`, else the default. RuntimeError if `dtype` differs from `out`'s."""
+def of_dtype(
+    dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None
+) -> dtypes.dtype:
+    """`dtype`, else the dtype of `out`, else `otherwise`, else the default. RuntimeError if `dtype`
+    differs from `out`'s."""
     if dtype is None:
         return out.dtype if out is not None else otherwise or dtypes.get_default_dtype()
     d = dtypes.as_dtype(dtype)
     if out is not None and out.dtype is not d:
-        raise RuntimeError(explain(f"dtype {d} does not match dtype of out parameter ({out.dtype})", "leave dtype= away"))
+        raise RuntimeError(
+            explain(
+                f"dtype {d} does not match dtype of out parameter ({out.dtype})",
+                "leave dtype= away",
+            )
+        )
     return d
 
 
@@ -68,15 +82,24 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
     """The array of a tensor on the device "meta". Loads ops/meta/meta_tensors.py on first use."""
     from rushlight.ops.meta.meta_tensors import Meta
+
     return Meta(shape, dtype, strides)
 
 
-def tensor(data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:
-    """A new tensor with the numbers of `data`: a number, nested lists, an array or a tensor; always a copy.
+def tensor(
+    data: Any,
+    *,
+    dtype: Dtype = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A new tensor with the numbers of `data`: a number, nested lists, an array or a tensor; always
+    a copy.
 
-    Python floats get the default dtype (float32), integers int64; arrays keep their dtype. ValueError for lists of
-    uneven length, TypeError for an element that is no number, RuntimeError for an integer tensor that requires grad.
+    Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
+    ValueError for lists of uneven length, TypeError for an element that is no number, RuntimeError
+    for an integer tensor that requires grad.
 
     >>> rushlight.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],
@@ -94,11 +117,15 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         dtypes.of(data.dtype)
         return data
-    if hasattr(data, "untyped"):                  # a storage
+    if hasattr(data, "untyped"):  # a storage
         return data.in_dtype(None if dtype is None else dtypes.as_dtype(dtype))
     if hasattr(data, "__array_interface__"):  # an array of another library
         return np.asarray(data)
-    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, (list, tuple, str, bytes, dict)):
+    if (
+        hasattr(data, "__getitem__")
+        and hasattr(data, "__len__")
+        and not isinstance(data, (list, tuple, str, bytes, dict))
+    ):
         data = list(data)  # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return dtypes.holding(data, dtypes.as_dtype(dtype))
@@ -108,12 +135,26 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     try:
         array = np.array(data)
     except ValueError as error:
-        raise (uneven(data) or ValueError(explain("expected sequences of equal length at every dimension",
-                                                  "pad the shorter ones", numpy_says=error))) from error
+        raise (
+            uneven(data)
+            or ValueError(
+                explain(
+                    "expected sequences of equal length at every dimension",
+                    "pad the shorter ones",
+                    numpy_says=error,
+                )
+            )
+        ) from error
     if array.dtype.kind == "O":
-        raise RuntimeError(explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers"))
+        raise RuntimeError(
+            explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers")
+        )
     if array.dtype.kind in "USV" and array.dtype.names is None:
-        raise TypeError(explain(f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"))
+        raise TypeError(
+            explain(
+                f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"
+            )
+        )
     if dtype is not None:
         return dtypes.holding(array, dtypes.as_dtype(dtype))
     if array.dtype.kind in "biu":
@@ -134,8 +175,14 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     return made(array, dtype, False, device)
 
 
-def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool | None = None) -> Tensor:
+def asarray(
+    obj: Any,
+    *,
+    dtype: Dtype = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
     """The object as a tensor. `copy`: True always copies; False shares memory or raises ValueError.
 
     `requires_grad`: None keeps the object's place in the graph.
@@ -145,10 +192,15 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
     tensor([0., 0.], dtype=torch.float64)
     """
     t = as_tensor(obj, dtype, device)
-    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(t._array, np.asarray(array_of(obj, None)))
+    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(
+        t._array, np.asarray(array_of(obj, None))
+    )
     if copy is False and not shares:
-        what = f"tensor with dtype '{obj.dtype}' into dtype '{dtype}'" if isinstance(obj, (Tensor, np.ndarray)) else \
-            "arbitrary sequence into a tensor"
+        what = (
+            f"tensor with dtype '{obj.dtype}' into dtype '{dtype}'"
+            if isinstance(obj, (Tensor, np.ndarray))
+            else "arbitrary sequence into a tensor"
+        )
         raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
     if copy and shares:
         t = t.clone()  # type: ignore[attr-defined]
@@ -158,7 +210,8 @@ def asarray(obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | N
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor that shares a NumPy array's memory: a write to one changes both. TypeError for dtypes that torch lacks.
+    """A tensor that shares a NumPy array's memory: a write to one changes both. TypeError for
+    dtypes that torch lacks.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -167,20 +220,35 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     array([1., 0.])
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
+        raise TypeError(
+            explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)")
+        )
     dtypes.of(ndarray.dtype)
     if any(step % ndarray.itemsize for step in ndarray.strides):
-        raise ValueError(explain("given numpy array strides not a multiple of the element byte size. Copy the numpy array "
-                                 "to reallocate the memory.", "array.copy()"))
+        raise ValueError(
+            explain(
+                "given numpy array strides not a multiple of the element byte size. Copy the "
+                "numpy array "
+                "to reallocate the memory.",
+                "array.copy()",
+            )
+        )
     if any(step < 0 for step in ndarray.strides):
-        raise ValueError(explain("At least one stride in the given numpy array is negative, and tensors with negative "
-                                 "strides are not currently supported. (You can probably work around this by making a "
-                                 "copy of your array  with array.copy().) "))
+        raise ValueError(
+            explain(
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative "
+                "strides are not currently supported. (You can probably work around this by "
+                "making a "
+                "copy of your array  with array.copy().) "
+            )
+        )
     return from_array(ndarray)
 
 
 def from_dlpack(other: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array, by the DLPack protocol. Also takes a DLPack capsule.
+    """A tensor that shares the memory of another library's array, by the DLPack protocol. Also
+    takes a DLPack capsule.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -190,16 +258,19 @@ def from_dlpack(other: Any) -> Tensor:
     tensor([1., 0.], dtype=torch.float64)
     """
     if isinstance(other, Tensor) and other._node is None and isinstance(other._array, np.ndarray):
-        return from_array(other._array)            # NumPy has no DLPack for bfloat16
+        return from_array(other._array)  # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
-    array = np.from_dlpack(Capsule(other))        # without the writeable flag: NumPy makes arrays from a capsule read-only
+    array = np.from_dlpack(
+        Capsule(other)
+    )  # without the writeable flag: NumPy makes arrays from a capsule read-only
     facts = array.__array_interface__
     return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
 
 
 class Capsule:
-    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present protocol."""
+    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present
+    protocol."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -211,8 +282,14 @@ class Capsule:
         return 1, 0  # (kDLCPU, device 0)
 
 
-def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0,
-               requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any,
+    *,
+    dtype: dtypes.dtype,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor that shares the bytes of a buffer.
 
     >>> rushlight.frombuffer(bytearray([1, 2, 3]), dtype=rushlight.uint8, offset=1)
@@ -228,21 +305,39 @@ def shape_of(size: tuple) -> tuple[int, ...]:
             size = tuple(size[0])
         shape = tuple([index(n) for n in size])
     except TypeError:
-        raise TypeError(explain(f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints")) from None
+        raise TypeError(
+            explain(
+                f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints"
+            )
+        ) from None
     if shape and min(shape) < 0:
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
+        raise RuntimeError(
+            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        )
     return shape
 
 
 def refuse(layout: Any) -> None:
-    raise NotImplementedError(explain(f"tensors that are filled have layout torch.strided here, not {layout}",
-                                      "torch.sparse_coo_tensor(size) is a sparse tensor of zeros"))
+    raise NotImplementedError(
+        explain(
+            f"tensors that are filled have layout torch.strided here, not {layout}",
+            "torch.sparse_coo_tensor(size) is a sparse tensor of zeros",
+        )
+    )
 
 
 def filled(name: str, fill: Callable, what: str) -> Callable:
-    def create(*shape: Any, size: Any = None, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-               device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
-               memory_format: Any = None) -> Tensor:
+    def create(
+        *shape: Any,
+        size: Any = None,
+        out: Tensor | None = None,
+        dtype: Dtype = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
         if layout is not None and layout is not strided:
             refuse(layout)
         d = of_dtype(dtype, out)
@@ -255,6 +350,7 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
             array[...] = numbers
             return made(array, None, requires_grad, device, out)
         return made(array, None, requires_grad, CPU, out)
+
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given size {what}; default dtype unless told.
 
@@ -265,16 +361,29 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
 
 
 def filled_like(name: str, number: int | None, what: str) -> Callable:
-    def create(input: Tensor, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
-               requires_grad: bool = False, memory_format: memory_format = preserve_format,
-               pin_memory: bool = False) -> Tensor:
+    def create(
+        input: Tensor,
+        *,
+        dtype: Dtype = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: memory_format = preserve_format,
+        pin_memory: bool = False,
+    ) -> Tensor:
         if layout is not None and layout is not strided:
             refuse(layout)
         if input.is_sparse:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
             input = input.to_dense() if layout is strided else input  # type: ignore[attr-defined]
-        return made(like(input._array, dtype, memory_format, number), None, requires_grad, device or input.device)
+        return made(
+            like(input._array, dtype, memory_format, number),
+            None,
+            requires_grad,
+            device or input.device,
+        )
+
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.
 
@@ -284,12 +393,17 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
     return create
 
 
-def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None) -> np.ndarray:
-    """An array with the shape and layout of another; filled with `number`, or uninitialized for None."""
+def like(
+    array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None
+) -> np.ndarray:
+    """An array with the shape and layout of another; filled with `number`, or uninitialized for
+    None."""
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        return room_like(array, d, np.zeros)  # np.zeros gets zeroed pages from the system, without writing them
+        return room_like(
+            array, d, np.zeros
+        )  # np.zeros gets zeroed pages from the system, without writing them
     r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
@@ -297,15 +411,19 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
 
 
 def beside(like: Any, array: Any) -> Any:
-    """The new array for a tensor created like another: batched inside vmap, without elements on "meta"."""
+    """The new array for a tensor created like another: batched inside vmap, without elements on
+    "meta"."""
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
-FILLING: set[str] = set()  # contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+FILLING: set[str] = (
+    set()
+)  # contains "empty" while uninitialized memory must be filled (deterministic algorithms)
 
 
 def unset(array: np.ndarray) -> np.ndarray:
-    """Fill an array with nan, the largest integer or True if deterministic algorithms require it (settings.py)."""
+    """Fill an array with nan, the largest integer or True if deterministic algorithms require it
+    (settings.py)."""
     kind = array.dtype.kind
     array[...] = True if kind == "b" else np.iinfo(array.dtype).max if kind in "iu" else np.nan
     return array
@@ -324,9 +442,19 @@ ones_like = filled_like("ones_like", 1, "full of 1")
 empty_like = filled_like("empty_like", None, "with whatever was in memory")
 
 
-def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is given.
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is
+    given.
 
     >>> rushlight.full((2,), 7)
     tensor([7, 7])
@@ -337,16 +465,32 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype 
     return made(array, None, requires_grad, device, out)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
-              memory_format: memory_format = preserve_format, layout: Any = None, pin_memory: bool = False) -> Tensor:
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Dtype = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: memory_format = preserve_format,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor of the input's shape and dtype filled with one number.
 
     >>> rushlight.full_like(rushlight.zeros(2), 7)
     tensor([7., 7.])
     """
     fill_value = number(fill_value)
-    fill_value = dtypes.holding(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
-    return made(like(input._array, dtype, memory_format, fill_value), None, requires_grad, device or input.device)
+    fill_value = dtypes.holding(
+        fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype)
+    )
+    return made(
+        like(input._array, dtype, memory_format, fill_value),
+        None,
+        requires_grad,
+        device or input.device,
+    )
 
 
 def number(value: Any) -> Any:
@@ -354,21 +498,40 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def scalar_tensor(s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-                  pin_memory: bool = False) -> Tensor:
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """A 0-d tensor of one number, in the default dtype unless `dtype` is given.
 
     >>> rushlight.scalar_tensor(3)
     tensor(3.)
     """
     if not isinstance(s, (bool, int, float, complex, np.number, Tensor)):
-        raise TypeError(explain(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"))
+        raise TypeError(
+            explain(
+                f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"
+            )
+        )
     d = dtypes.or_default(dtype)
     return full((), s, dtype=d, device=device, requires_grad=requires_grad)
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
-                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """An uninitialized tensor of the given size and strides, in elements.
 
     >>> rushlight.empty_strided((2, 3), (1, 2)).stride()
@@ -376,15 +539,27 @@ def empty_strided(size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = 
     """
     shape, steps = shape_of((size,)), shape_of((stride,))
     if len(shape) != len(steps):
-        raise RuntimeError(explain(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
-                                   f"({len(steps)})"))
+        raise RuntimeError(
+            explain(
+                f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+                f"({len(steps)})"
+            )
+        )
     d = dtypes.or_default(dtype).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
     return made(lie(room(room_unset, (n,), d), shape, steps, 0), None, requires_grad, device)
 
 
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
-                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """An uninitialized tensor whose dimensions have this order in memory, outermost first.
 
     >>> rushlight.empty_permuted((1, 2, 3, 3), (0, 2, 3, 1)).stride()
@@ -392,11 +567,21 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layo
     """
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(order) != len(shape):
-        raise RuntimeError(explain("Number of dimensions in size does not match the length of the physical_layout; i.e. "
-                                   f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"))
+        raise RuntimeError(
+            explain(
+                "Number of dimensions in size does not match the length of the physical_layout; "
+                "i.e. "
+                f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+            )
+        )
     if any(not 0 <= d < len(shape) for d in order):
         bad = next(d for d in order if not 0 <= d < len(shape))
-        raise RuntimeError(explain(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})"))
+        raise RuntimeError(
+            explain(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
+                f"{bad})"
+            )
+        )
     if len(set(order)) < len(order):
         raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
     d = dtypes.or_default(dtype).numpy
@@ -404,8 +589,16 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Dtype = None, layo
     return made(array, None, requires_grad, device)
 
 
-def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-        device: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """1 on the diagonal, 0 elsewhere.
 
     >>> rushlight.eye(2)
@@ -414,21 +607,29 @@ def eye(n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype
     """
     for name, size in (("n", n), ("m", m)):
         if size is not None and not hasattr(size, "__index__"):
-            raise TypeError(explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}"))
+            raise TypeError(
+                explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
+            )
         if size is not None and size < 0:
-            raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
+            raise RuntimeError(
+                explain(f"{name} must be greater or equal to 0, got {size}", op="eye")
+            )
     d = of_dtype(dtype, out)
     return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
 
 
 def new_like(create: Callable) -> Callable:
     """The method x.new_zeros(size), from zeros: with the dtype of x unless `dtype` is given."""
+
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        chosen = "device" in options if self.is_meta else create is tensor  # samples of vmap share the numbers given
+        chosen = (
+            "device" in options if self.is_meta else create is tensor
+        )  # samples of vmap share the numbers given
         if not chosen:
             t._array = beside(self._array, t._array)
         return t
+
     new.__doc__ = create.__doc__
     return new
 
@@ -436,7 +637,31 @@ def new_like(create: Callable) -> Callable:
 for function in (zeros, ones, empty, full, tensor, empty_strided):
     method(new_like(function), f"new_{function.__name__}")
 
-FUNCTIONS = {f.__name__: suggesting(f, home="rushlight") for f in (
-    tensor, as_tensor, asarray, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like, empty_like,
-    full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, is_tensor,
-    is_floating_point, is_complex, result_type, numel)}
+FUNCTIONS = {
+    f.__name__: suggesting(f, home="rushlight")
+    for f in (
+        tensor,
+        as_tensor,
+        asarray,
+        from_numpy,
+        from_dlpack,
+        frombuffer,
+        zeros,
+        ones,
+        empty,
+        zeros_like,
+        ones_like,
+        empty_like,
+        full,
+        full_like,
+        scalar_tensor,
+        empty_strided,
+        empty_permuted,
+        eye,
+        is_tensor,
+        is_floating_point,
+        is_complex,
+        result_type,
+        numel,
+    )
+}

@@ -1,22 +1,25 @@
-"""torch's settings of the whole process, most without effect here: default device, determinism, warnings."""
+"""torch's settings of the whole process, most without effect here: default device, determinism,
+warnings."""
+
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.mode import mode
-from rushlight.creation.factories import FILLING
 from rushlight.base.device import chosen as chosen_device
 from rushlight.base.device import device, placed
 from rushlight.base.errors import explain
+from rushlight.core.mode import mode
+from rushlight.creation.factories import FILLING
 
 
 class Settings:
-    """The present settings. Each is one attribute, so that a thread never sees a half-changed setting."""
+    """The present settings. Each is one attribute, so that a thread never sees a half-changed
+    setting."""
 
     __slots__ = ("deterministic", "warn_always", "fill_uninitialized_memory")
-    deterministic: int                            # 0 default, 1 warn, 2 error for an algorithm that is not deterministic
+    deterministic: int  # 0 default, 1 warn, 2 error for an algorithm that is not deterministic
     warn_always: bool
-    fill_uninitialized_memory: bool               # fill `empty` with nan while deterministic algorithms are on
+    fill_uninitialized_memory: bool  # fill `empty` with nan while deterministic algorithms are on
 
 
 chosen = Settings()
@@ -25,7 +28,8 @@ LEVELS = ("default", "warn", "error")
 
 
 def set_default_device(device: Any) -> None:
-    """Set the device of new tensors: "cpu", None for the CPU, or "meta". RuntimeError for any other device.
+    """Set the device of new tensors: "cpu", None for the CPU, or "meta". RuntimeError for any other
+    device.
 
     >>> rushlight.set_default_device("cpu")
     """
@@ -41,7 +45,8 @@ def get_default_device() -> device:
     return chosen_device.get()
 
 
-# -- determinism: all algorithms here are deterministic, so there is nothing to warn of -------------
+# -- determinism: all algorithms here are deterministic, so there is nothing to warn of ------------
+
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Switch deterministic algorithms on or off. All algorithms here are deterministic anyway.
@@ -52,7 +57,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> rushlight.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
-        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
+        raise TypeError(
+            explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}")
+        )
     choose_deterministic((1 if warn_only else 2) if mode else 0)
 
 
@@ -62,7 +69,8 @@ def choose_deterministic(level: int) -> None:
 
 
 def fill_uninitialized_memory(fill: bool) -> None:
-    """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms are on."""
+    """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms
+    are on."""
     if not isinstance(fill, bool):
         raise TypeError(explain(f"expected bool, but got {type(fill).__name__}"))
     chosen.fill_uninitialized_memory = fill
@@ -97,11 +105,18 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """
     if isinstance(debug_mode, str):
         if debug_mode not in LEVELS:
-            raise RuntimeError(explain("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
-                                       f"{debug_mode}"))
+            raise RuntimeError(
+                explain(
+                    "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but "
+                    "got "
+                    f"{debug_mode}"
+                )
+            )
         debug_mode = LEVELS.index(debug_mode)
     if debug_mode not in (0, 1, 2):
-        raise RuntimeError(explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"))
+        raise RuntimeError(
+            explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+        )
     choose_deterministic(debug_mode)
 
 
@@ -114,10 +129,12 @@ def get_deterministic_debug_mode() -> int:
     return chosen.deterministic
 
 
-# -- warnings, anomalies, small numbers ----------------------------------------------------------------------------------
+# -- warnings, anomalies, small numbers ------------------------------------------------------------
+
 
 def set_warn_always(b: bool) -> None:
-    """Accepted without effect: Python's `warnings` decides which warnings are repeated. RuntimeError unless b is a bool.
+    """Accepted without effect: Python's `warnings` decides which warnings are repeated.
+    RuntimeError unless b is a bool.
 
     >>> rushlight.set_warn_always(True)
     >>> rushlight.is_warn_always_enabled()

@@ -1,4 +1,6 @@
-"""Ranges of numbers: arange, range, linspace, logspace; indices of triangles: tril_indices, triu_indices."""
+"""Ranges of numbers: arange, range, linspace, logspace; indices of triangles: tril_indices,
+triu_indices."""
+
 from __future__ import annotations
 
 import math
@@ -10,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import Dtype, made, number, of_dtype
 from rushlight.base.errors import explain, suggesting, warn
-from rushlight.creation.nested_sequences import default
 from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import Dtype, made, number, of_dtype
+from rushlight.creation.nested_sequences import default
 
 # dtype -> n such that the dtype holds all integers up to n exactly
 WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dtypes.float64: 2**53}
@@ -23,13 +25,28 @@ WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dt
 def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
     """The dtype. NotImplementedError for bool, which has no ranges."""
     if d is dtypes.bool_:
-        raise NotImplementedError(explain(f'"{name}_cpu" not implemented for \'Bool\'', "make it of integers, and convert"))
+        raise NotImplementedError(
+            explain(
+                f"\"{name}_cpu\" not implemented for 'Bool'", "make it of integers, and convert"
+            )
+        )
     return d
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
-           layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... up to but without end. Integers give int64, a float among the
+    arguments the default.
 
     >>> rushlight.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
@@ -44,17 +61,26 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None
         start, end, step = map(int, (start, end, step))
         whole = True
         if step == 0:
-            raise ValueError(explain("step must be nonzero", "a step that becomes 0 in whole numbers leads nowhere"))
+            raise ValueError(
+                explain(
+                    "step must be nonzero", "a step that becomes 0 in whole numbers leads nowhere"
+                )
+            )
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
-    count = in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
+    count = (
+        in_registers
+        if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d)
+        else counted
+    )
     array = count(start, step, n, d) if count is counted else few_or_many(count, start, step, n, d)
     return placed(array, out, requires_grad, device)
 
 
 def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
-    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its shape."""
+    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its
+    shape."""
     if out is not None and out._array.size == array.size:
         array = array.reshape(out._array.shape)
     return made(array, None, requires_grad, device, out)
@@ -64,7 +90,8 @@ MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 
 def few_or_many(count: Callable, start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """count(start, step, n, d), through a cache if n is small. Not for start = 0.0, since -0.0 is the same cache key."""
+    """count(start, step, n, d), through a cache if n is small. Not for start = 0.0, since -0.0 is
+    the same cache key."""
     if n > MAX_CACHED or start.__class__ is float and start == 0:
         return count(start, step, n, d)
     return remembered(count, start, step, n, d).copy()
@@ -76,29 +103,39 @@ def remembered(count: Callable, *how: Any) -> np.ndarray:
 
 
 def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:
-    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding plays no part."""
-    return start % 1 == 0 and step % 1 == 0 and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
+    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding
+    plays no part."""
+    return (
+        start % 1 == 0
+        and step % 1 == 0
+        and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
+    )
 
 
 def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
     """start + k step, with the last bits of torch's loops over registers of 32 bytes.
 
-    The first element of a register is start + k step, rounded to the dtype; the others are counted on from it. Elements at
-    the end that do not fill two registers are counted from `start`. Product and sum are fused, with one rounding, except for
-    bfloat16.
-    """
+    The first element of a register is start + k step, rounded to the dtype; the others are counted
+    on from it. Elements at the end that do not fill two registers are counted from `start`. Product
+    and sum are fused, with one rounding, except for bfloat16."""
     working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
     lanes = 32 // d.itemsize
     by, full = wide(working(step)), n - n % (2 * lanes)
     places = np.concatenate((np.arange(0, full, lanes), np.arange(full, n))).astype(wide)
     line = (wide(working(start)) + by * places).astype(working)
-    first, moves = line[:full // lanes].astype(d.numpy).astype(wide)[:, None], by * np.arange(lanes).astype(wide)
+    first, moves = (
+        line[: full // lanes].astype(d.numpy).astype(wide)[:, None],
+        by * np.arange(lanes).astype(wide),
+    )
     moves = moves.astype(working) if d is dtypes.bfloat16 else moves
-    return np.concatenate(((first + moves).astype(working).reshape(-1), line[full // lanes:])).astype(d.numpy)
+    return np.concatenate(
+        ((first + moves).astype(working).reshape(-1), line[full // lanes :])
+    ).astype(d.numpy)
 
 
 def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """start + k step for k < n, computed exactly for integers, else in float64, and rounded to the dtype."""
+    """start + k step for k < n, computed exactly for integers, else in float64, and rounded to the
+    dtype."""
     if d.category < dtypes.FLOATING or exact(start, step, n, d):
         start, step = int(start), int(step)
         return np.arange(start, start + n * step, step).astype(d.numpy, copy=False)
@@ -112,44 +149,85 @@ def check_range(start: Any, end: Any, step: Any) -> None:
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(explain(f"unsupported range: {start} -> {end}"))
     if (end - start) * step < 0:
-        raise RuntimeError(explain("upper bound and lower bound inconsistent with step sign", arange=(start, end, step)))
+        raise RuntimeError(
+            explain(
+                "upper bound and lower bound inconsistent with step sign", arange=(start, end, step)
+            )
+        )
 
 
-def closed_range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
-                 layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange` instead.
+def closed_range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange`
+    instead.
 
     >>> rushlight.range(1, 3)
     tensor([1., 2., 3.])
     """
-    warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
-         "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).")
+    warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior "
+        "is inconsistent "
+        "with Python's range builtin. Instead, use torch.arange, which produces values in [start, "
+        "end)."
+    )
     if end is None:
         start, end = 0, start
     start, end, step = map(number, (start, end, step))
     d = numeric(of_dtype(dtype, out), "range")
     check_range(start, end, step)
-    return placed(counted(start, step, math.floor((end - start) / step) + 1, d), out, requires_grad, device)
+    return placed(
+        counted(start, step, math.floor((end - start) / step) + 1, d), out, requires_grad, device
+    )
 
 
 def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
-    """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted, or steps < 0."""
+    """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted,
+    or steps < 0."""
     if not hasattr(steps, "__index__"):
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
-        raise TypeError(explain(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: "
-                                "(Number start, Number end, int steps)", "steps is a whole number"))
+        raise TypeError(
+            explain(
+                f"{name}() received an invalid combination of arguments - got ({got}), but "
+                "expected one of: "
+                "(Number start, Number end, int steps)",
+                "steps is a whole number",
+            )
+        )
     if any(isinstance(v, Tensor) and v._array.ndim for v in (start, end)):
         dims = [v._array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
-        raise RuntimeError(explain(f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} "
-                                   f"dimension(s) and end with {dims[1]} dimension(s)."))
+        raise RuntimeError(
+            explain(
+                f"{name} only supports 0-dimensional start and end tensors, but got start with "
+                f"{dims[0]} "
+                f"dimension(s) and end with {dims[1]} dimension(s)."
+            )
+        )
     if (steps := index(steps)) < 0:
         raise RuntimeError(explain("number of steps must be non-negative", op=name))
     return number(start), number(end), steps
 
 
 @sample_by_sample
-def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`steps` numbers from start to end, both included, evenly spaced.
 
     >>> rushlight.linspace(0, 1, 3)
@@ -157,25 +235,38 @@ def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, dty
     """
     start, end, steps = check_steps("linspace", start, end, steps)
     d = dtype_between("linspace", start, end, dtype, out)
-    return placed(evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy), out, requires_grad, device)
+    return placed(
+        evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy),
+        out,
+        requires_grad,
+        device,
+    )
 
 
-def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None) -> dtypes.dtype:
-    """The dtype of numbers between start and end. RuntimeError for a real dtype between complex numbers."""
+def dtype_between(
+    name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None
+) -> dtypes.dtype:
+    """The dtype of numbers between start and end. RuntimeError for a real dtype between complex
+    numbers."""
     found = default(isinstance(start, complex) or isinstance(end, complex))
     d = of_dtype(dtype, out, found)
     if found.is_complex and not d.is_complex:
-        raise RuntimeError(explain(f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to passed "
-                                   f"dtype {d.scalar_type}", "ask for a complex dtype"))
+        raise RuntimeError(
+            explain(
+                f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to "
+                "passed "
+                f"dtype {d.scalar_type}",
+                "ask for a complex dtype",
+            )
+        )
     return d
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
     """`steps` numbers from start to end, with torch's last bits.
 
-    The first half is counted from start, the second half from end, with the step rounded to the dtype. For float32 and
-    float64, product and sum are fused, with one rounding.
-    """
+    The first half is counted from start, the second half from end, with the step rounded to the
+    dtype. For float32 and float64, product and sum are fused, with one rounding."""
     kind = d.numpy.type
     if d.category < dtypes.FLOATING:  # integer ends, float64 steps
         start, end, kind = int(start), int(end), np.float64
@@ -191,8 +282,18 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
 
 
 @sample_by_sample
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,
-             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`steps` numbers from base^start to base^end, evenly spaced in their logarithm.
 
     >>> rushlight.logspace(0, 2, 3)
@@ -200,12 +301,20 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tenso
     """
     start, end, steps = check_steps("logspace", start, end, steps)
     d = dtype_between("logspace", start, end, dtype, out)
-    wide = dtypes.complex128 if d.is_complex else dtypes.float64 if d.category == dtypes.FLOATING else d
+    wide = (
+        dtypes.complex128
+        if d.is_complex
+        else dtypes.float64
+        if d.category == dtypes.FLOATING
+        else d
+    )
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
     return placed(np.power(base, powers).astype(d.numpy), out, requires_grad, device)
 
 
-def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any) -> Tensor:
+def triangle(
+    name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any
+) -> Tensor:
     """The indices from NumPy's function `of`, as a tensor of two rows."""
     for side, size in (("row", row), ("col", col)):
         if size < 0:
@@ -213,9 +322,17 @@ def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dt
     return made(np.stack(of(row, offset, col)), dtype, False, device)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
-                 layout: Any = None) -> Tensor:
-    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the diagonal up by this many.
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Dtype = dtypes.int64,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the
+    diagonal up by this many.
 
     RuntimeError for a negative size.
 
@@ -226,9 +343,17 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.i
     return triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None,
-                 layout: Any = None) -> Tensor:
-    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the diagonal up by this many.
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Dtype = dtypes.int64,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the
+    diagonal up by this many.
 
     RuntimeError for a negative size.
 
@@ -239,5 +364,10 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.i
     return triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
 
 
-MORE.update({f.__name__: suggesting(f, home="rushlight") for f in (
-    arange, linspace, logspace, tril_indices, triu_indices)} | {"range": closed_range})
+MORE.update(
+    {
+        f.__name__: suggesting(f, home="rushlight")
+        for f in (arange, linspace, logspace, tril_indices, triu_indices)
+    }
+    | {"range": closed_range}
+)

@@ -1,4 +1,5 @@
-"""`rushlight demo`: a small network learns handwritten digits, written as a user of torch would write it."""
+"""`rushlight demo`: a small network learns handwritten digits, written as a user of torch would
+write it."""
 
 
 class BadInput(Exception):

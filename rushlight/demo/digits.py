@@ -1,4 +1,5 @@
-"""Handwritten digits from a CSV file: a row holds 64 pixels of 0 to 16 and the label (see data/README.md)."""
+"""Handwritten digits from a CSV file: a row holds 64 pixels of 0 to 16 and the label (see
+data/README.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FEWEST = 10  # digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default those that ship with us.
+    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default those that ship
+    with us.
 
     Raises `BadInput` for a file that is missing, cut short or of another format.
     """
@@ -40,14 +42,17 @@ def read_text(path: Path) -> str:
             f"cannot read the data file {path}: it is truncated or damaged; get it again"
         ) from None
     except UnicodeDecodeError:
-        raise BadInput(f"cannot read the data file {path}: it is not text; a CSV file is needed") from None
+        raise BadInput(
+            f"cannot read the data file {path}: it is not text; a CSV file is needed"
+        ) from None
 
 
 def parse(line: str, place: str) -> list[int]:
     fields = line.split(",")
     if len(fields) != SIDE * SIDE + 1:
         raise BadInput(
-            f"{place}: {len(fields)} numbers where 64 pixels and a label are due; is the file truncated?"
+            f"{place}: {len(fields)} numbers where 64 pixels and a label are due; is the file "
+            "truncated?"
         )
     try:
         row = [int(field) for field in fields]
@@ -55,6 +60,7 @@ def parse(line: str, place: str) -> list[int]:
         raise BadInput(f"{place}: not a row of whole numbers; is the file truncated?") from None
     if not all(0 <= pixel <= INK for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
         raise BadInput(
-            f"{place}: pixels go from 0 to {INK} and labels from 0 to {CLASSES - 1}; this row has others"
+            f"{place}: pixels go from 0 to {INK} and labels from 0 to {CLASSES - 1}; this row has "
+            "others"
         )
     return row

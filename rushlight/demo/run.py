@@ -20,15 +20,18 @@ from rushlight.utils.data import Subset
 FILES = ("loss.png", "digits.png", "graph.svg", "backward.html", "weights.pt")
 
 
-def run(out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: bool, quiet: bool) -> None:
-    """The whole demo. Raises `BadInput` before training starts, `OSError` if results cannot be written."""
+def run(
+    out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: bool, quiet: bool
+) -> None:
+    """The whole demo. Raises `BadInput` before training starts, `OSError` if results cannot be
+    written."""
     start = time.perf_counter()
     check_tools()
     out = out.resolve()
     check_folder(out, FILES, overwrite)
     train_set, test_set = split(*read_digits(data))
     torch.manual_seed(seed)
-    torch.set_num_threads(1)                # products of 32 rows: a second thread costs more than it brings
+    torch.set_num_threads(1)  # products of 32 rows: a second thread costs more than it brings
     model = network()
     steps = epochs * -(-len(train_set) // BATCH)
     with progress(steps, quiet) as report:
@@ -57,7 +60,7 @@ def writers(
         lambda path: path.write_text(picture, encoding="utf-8"),
         lambda path: path.write_text(page, encoding="utf-8"),
         lambda path: torch.save(model.state_dict(), path),
-    )  # fmt: skip
+    )
 
 
 @contextmanager
@@ -67,15 +70,21 @@ def progress(steps: int, quiet: bool) -> Iterator[Callable[[History], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TimeElapsedColumn(),
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("steps"),
+        TimeElapsedColumn(),
         TextColumn("loss {task.fields[loss]:.4f}  accuracy {task.fields[accuracy]:.1%}"),
-    )  # fmt: skip
+    )
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         task = bar.add_task("", total=steps, loss=float("nan"), accuracy=0.0)
 
         def report(history: History) -> None:
             accuracy = history.accuracies[-1] if history.accuracies else 0.0
-            bar.update(task, completed=len(history.losses), loss=history.losses[-1], accuracy=accuracy)
+            bar.update(
+                task, completed=len(history.losses), loss=history.losses[-1], accuracy=accuracy
+            )
 
         yield report
 
@@ -89,7 +98,8 @@ def show_table(
     accuracy = history.accuracies[-1]
     table = Table(show_header=False)
     table.add_row(
-        "accuracy", f"[bold]{accuracy:.2%}[/bold] ({round(accuracy * tested)} of {tested} held-out digits)"
+        "accuracy",
+        f"[bold]{accuracy:.2%}[/bold] ({round(accuracy * tested)} of {tested} held-out digits)",
     )
     table.add_row("time", f"{total:.1f} s (training {trained:.1f} s)")
     table.add_row("parameters", f"{sum(p.numel() for p in model.parameters()):,}")

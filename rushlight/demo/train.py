@@ -1,4 +1,5 @@
-"""The program of the demo. With `import torch` in place of `import rushlight as torch` it runs on PyTorch."""
+"""The program of the demo. With `import torch` in place of `import rushlight as torch` it runs on
+PyTorch."""
 
 from __future__ import annotations
 
@@ -23,21 +24,22 @@ class History:
 
 def network() -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),   # (B, 16, 8, 8)
+        nn.Conv2d(1, 16, 3, padding=1),  # (B, 16, 8, 8)
         nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1),  # (B, 32, 8, 8)
         nn.ReLU(),
-        nn.MaxPool2d(2),                  # (B, 32, 4, 4)
-        nn.Flatten(),                     # (B, 512)
+        nn.MaxPool2d(2),  # (B, 32, 4, 4)
+        nn.Flatten(),  # (B, 512)
         nn.Dropout(0.25),
         nn.Linear(512, 64),
         nn.ReLU(),
-        nn.Linear(64, 10),                # (B, 10)
-    )  # fmt: skip
+        nn.Linear(64, 10),  # (B, 10)
+    )
 
 
 def split(images: torch.Tensor, labels: torch.Tensor) -> tuple[Subset, Subset]:
-    """Training and held-out digits. The split has a seed of its own: every run holds out the same ones."""
+    """Training and held-out digits. The split has a seed of its own: every run holds out the same
+    ones."""
     held_out = max(1, round(len(labels) * HELD_OUT))
     sizes = [len(labels) - held_out, held_out]
     train, test = random_split(

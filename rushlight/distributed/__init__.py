@@ -1,8 +1,8 @@
 """torch.distributed in one process: what programs for many machines call, where they run on one.
 
-`init_process_group` with a world of one process makes the collectives what they are there: the tensor itself. A larger
-world is refused.
-"""
+`init_process_group` with a world of one process makes the collectives what they are there: the
+tensor itself. A larger world is refused."""
+
 from __future__ import annotations
 
 import os
@@ -14,8 +14,8 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.base.missing_names import missing
 from rushlight.base.errors import explain
+from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
 from rushlight.core.tensor import Tensor
 
@@ -68,9 +68,9 @@ class GroupMember:
 
 
 group = GroupMember
-constants = SimpleNamespace(default_pg_timeout=timedelta(minutes=30))    # torch's module of it
+constants = SimpleNamespace(default_pg_timeout=timedelta(minutes=30))  # torch's module of it
 importable(__name__, "constants")
-_state: dict[str, str] = {}                       # "backend" while there is a process group
+_state: dict[str, str] = {}  # "backend" while there is a process group
 
 
 def is_available() -> bool:
@@ -88,16 +88,28 @@ def is_nccl_available() -> bool:
     return False
 
 
-is_mpi_available = is_ucc_available = is_xccl_available = is_torchelastic_launched = is_nccl_available
+is_mpi_available = is_ucc_available = is_xccl_available = is_torchelastic_launched = (
+    is_nccl_available
+)
 is_gloo_available = is_available
 
 
-def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: Any = None,
-                       world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
-                       pg_options: Any = None, device_id: Any = None) -> None:
-    """Make the group of this process. What is not given is read from WORLD_SIZE and RANK, as torchrun sets them.
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Make the group of this process. What is not given is read from WORLD_SIZE and RANK, as
+    torchrun sets them.
 
-    ValueError where they are not set, or if there is a group; RuntimeError for a world of more than one process.
+    ValueError where they are not set, or if there is a group; RuntimeError for a world of more than
+    one process.
 
     >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> rushlight.distributed.all_reduce(x := rushlight.ones(2)); x
@@ -109,18 +121,32 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     world_size = int(from_environment("WORLD_SIZE")) if world_size == -1 else world_size
     rank = int(from_environment("RANK")) if rank == -1 else rank
     if world_size != 1:
-        raise RuntimeError(explain(f"rushlight trains in one process, and this is a world of {world_size}",
-                                   "run it with world_size=1"))
+        raise RuntimeError(
+            explain(
+                f"rushlight trains in one process, and this is a world of {world_size}",
+                "run it with world_size=1",
+            )
+        )
     if backend == "nccl":
-        raise RuntimeError(explain("Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"))
+        raise RuntimeError(
+            explain(
+                "Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"
+            )
+        )
     _state["backend"] = backend or "gloo"
     GroupMember.WORLD = ProcessGroup()
 
 
 def from_environment(name: str) -> str:
     if name not in os.environ:
-        raise ValueError(explain("Error initializing torch.distributed using env:// rendezvous: environment variable "
-                                 f"{name} expected, but not set", "give rank=0, world_size=1"))
+        raise ValueError(
+            explain(
+                "Error initializing torch.distributed using env:// rendezvous: environment "
+                "variable "
+                f"{name} expected, but not set",
+                "give rank=0, world_size=1",
+            )
+        )
     return os.environ[name]
 
 
@@ -134,17 +160,24 @@ def destroy_process_group(group: Any = None) -> None:
 
 def check_initialized() -> None:
     if not is_initialized():
-        raise ValueError(explain("Default process group has not been initialized, please make sure to call "
-                                 "init_process_group.", "or ask is_initialized() first"))
+        raise ValueError(
+            explain(
+                "Default process group has not been initialized, please make sure to call "
+                "init_process_group.",
+                "or ask is_initialized() first",
+            )
+        )
 
 
 def initialized(function: Callable) -> Callable:
     """The function, which needs a process group."""
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         check_initialized()
         done = function(*args, **kwargs)
         return Work() if kwargs.get("async_op") else done
+
     return call
 
 
@@ -172,8 +205,9 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 @initialized
-def new_group(ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
-              **more: Any) -> ProcessGroup:
+def new_group(
+    ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, **more: Any
+) -> ProcessGroup:
     """A group of the one process."""
     return ProcessGroup()
 
@@ -184,51 +218,76 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
 
 @initialized
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> None:
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> None:
     """The tensor stays as it is: sum, mean and extremes of one."""
 
 
 @initialized
-def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False, group_src: Any = None) -> None:
+def broadcast(
+    tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False, group_src: Any = None
+) -> None:
     """The tensor stays as it is."""
 
 
 @initialized
-def reduce(tensor: Tensor, dst: int = 0, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> None:
+def reduce(
+    tensor: Tensor, dst: int = 0, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> None:
     """The tensor stays as it is."""
 
 
 @initialized
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> None:
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> None:
     """tensor_list[0] becomes the tensor."""
     fill(tensor_list[0], tensor)
 
 
 @initialized
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> None:
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> None:
     """The output becomes the input."""
     fill(output_tensor, input_tensor)
 
 
 @initialized
-def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int = 0, group: Any = None,
-           async_op: bool = False) -> None:
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int = 0,
+    group: Any = None,
+    async_op: bool = False,
+) -> None:
     """gather_list[0] becomes the tensor."""
     if gather_list:
         fill(gather_list[0], tensor)
 
 
 @initialized
-def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int = 0, group: Any = None,
-            async_op: bool = False) -> None:
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int = 0,
+    group: Any = None,
+    async_op: bool = False,
+) -> None:
     """The tensor becomes scatter_list[0]."""
     if scatter_list:
         fill(tensor, scatter_list[0])
 
 
 @initialized
-def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None,
-                   async_op: bool = False) -> None:
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+) -> None:
     """The output becomes input_list[0]."""
     fill(output, input_list[0])
 
@@ -240,20 +299,32 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 
 
 @initialized
-def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
+def broadcast_object_list(
+    object_list: list, src: int = 0, group: Any = None, device: Any = None
+) -> None:
     """The list stays as it is."""
 
 
 @initialized
-def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None,
-                      group: Any = None, async_op: bool = False) -> None:
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> None:
     """The output becomes the input."""
     fill(output, input)
 
 
 @initialized
-def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None,
-               async_op: bool = False) -> None:
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> None:
     """The one output becomes the one input."""
     fill(output_tensor_list[0], input_tensor_list[0])
 
@@ -287,6 +358,16 @@ def fill(to: Tensor, tensor: Tensor) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("_tensor", "algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):
+    if name in (
+        "_tensor",
+        "algorithms",
+        "checkpoint",
+        "device_mesh",
+        "fsdp",
+        "nn",
+        "optim",
+        "rpc",
+        "tensor",
+    ):
         return import_module(f"rushlight.distributed.{name}")
     raise missing(__name__, name)

@@ -1,4 +1,6 @@
-"""torch's private collectives that are functions, which libraries import: in one process each gives its input."""
+"""torch's private collectives that are functions, which libraries import: in one process each gives
+its input."""
+
 from __future__ import annotations
 
 from typing import Any, TypeVar
@@ -11,8 +13,13 @@ def wait_tensor(tensor: T) -> T:
     return tensor
 
 
-def all_to_all_single_autograd(self: T, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None,
-                               tag: str = "") -> T:
+def all_to_all_single_autograd(
+    self: T,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    tag: str = "",
+) -> T:
     """The tensor: one process sends all to itself."""
     return self
 

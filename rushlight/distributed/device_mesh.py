@@ -1,4 +1,5 @@
 """torch.distributed.device_mesh: see torch.distributed.tensor."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +7,9 @@ from typing import Any
 from rushlight.distributed.tensor import DeviceMesh
 
 
-def init_device_mesh(device_type: str, mesh_shape: Any, *, mesh_dim_names: Any = None, **options: Any) -> Any:
+def init_device_mesh(
+    device_type: str, mesh_shape: Any, *, mesh_dim_names: Any = None, **options: Any
+) -> Any:
     """NotImplementedError: there is one process."""
     return DeviceMesh()
 

@@ -1,4 +1,6 @@
-"""torch.distributed.fsdp: one process holds all parameters, so that there is nothing to share out."""
+"""torch.distributed.fsdp: one process holds all parameters, so that there is nothing to share
+out."""
+
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
@@ -6,11 +8,11 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from rushlight.distributed import check_initialized
 from rushlight.base.dtypes import dtype, float32
 from rushlight.base.errors import explain
-from rushlight.nn import Module
 from rushlight.base.submodules import importable
+from rushlight.distributed import check_initialized
+from rushlight.nn import Module
 
 M = TypeVar("M", bound=Module)
 
@@ -34,13 +36,21 @@ class CPUOffloadPolicy(Settings):
 
 
 class MixedPrecision(Settings):
-    """Dtypes to compute in. NotImplementedError for any but float32: parameters are used as they are."""
+    """Dtypes to compute in. NotImplementedError for any but float32: parameters are used as they
+    are."""
 
-    def __init__(self, param_dtype: Any = None, reduce_dtype: Any = None, *more: Any, **settings: Any):
+    def __init__(
+        self, param_dtype: Any = None, reduce_dtype: Any = None, *more: Any, **settings: Any
+    ):
         for wanted in (param_dtype, reduce_dtype, *more, *settings.values()):
             if isinstance(wanted, dtype) and wanted is not float32:
-                raise NotImplementedError(explain(f"{type(self).__name__} with {wanted}: sharded modules compute in the "
-                                                  "dtype of their parameters", "use autocast, or module.to(dtype)"))
+                raise NotImplementedError(
+                    explain(
+                        f"{type(self).__name__} with {wanted}: sharded modules compute in the "
+                        "dtype of their parameters",
+                        "use autocast, or module.to(dtype)",
+                    )
+                )
         super().__init__(param_dtype=param_dtype, reduce_dtype=reduce_dtype, **settings)
 
 
@@ -53,7 +63,8 @@ class FSDPModule:
 
 
 class FullyShardedDataParallel(Module):
-    """`module`, called as it is. ValueError without a process group; settings of how to share out mean nothing."""
+    """`module`, called as it is. ValueError without a process group; settings of how to share out
+    mean nothing."""
 
     def __init__(self, module: Module, process_group: Any = None, **settings: Any):
         super().__init__()
@@ -75,6 +86,7 @@ class FullyShardedDataParallel(Module):
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """`nn.utils.clip_grad_norm_` of its parameters."""
         from rushlight.nn.utils import clip_grad_norm_
+
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
 
@@ -84,10 +96,21 @@ def fully_shard(module: M, **settings: Any) -> M:
     return module
 
 
-fully_sharded_data_parallel = SimpleNamespace(                   # torch's module of these
-    FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy, CPUOffload=CPUOffload,
-    MixedPrecision=MixedPrecision)
+fully_sharded_data_parallel = SimpleNamespace(  # torch's module of these
+    FullyShardedDataParallel=FullyShardedDataParallel,
+    ShardingStrategy=ShardingStrategy,
+    CPUOffload=CPUOffload,
+    MixedPrecision=MixedPrecision,
+)
 importable(__name__, "fully_sharded_data_parallel")
 
-__all__ = ["CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecision",
-           "MixedPrecisionPolicy", "ShardingStrategy", "fully_shard"]
+__all__ = [
+    "CPUOffload",
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "FullyShardedDataParallel",
+    "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "ShardingStrategy",
+    "fully_shard",
+]

@@ -1,13 +1,14 @@
 """torch.distributed.nn: collectives that gradients go through. In one process they give copies."""
+
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.distributed import ReduceOp, initialized
 from rushlight.base.submodules import importable
 from rushlight.core.tensor import Tensor
+from rushlight.distributed import ReduceOp, initialized
 
 
 @initialized
@@ -47,19 +48,31 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 
 
 @initialized
-def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
+) -> Tensor:
     """The first of the list, for the one process."""
     return input_list[0].clone()
 
 
 @initialized
-def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None) \
-        -> tuple[Tensor, ...]:
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+) -> tuple[Tensor, ...]:
     """The list: one process sends all to itself."""
     return tuple(t.clone() for t in input_tensor_list)
 
 
-functional = sys.modules[__name__]                # torch.distributed.nn.functional
+functional = sys.modules[__name__]  # torch.distributed.nn.functional
 importable(__name__, "functional")
-__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "functional", "gather", "reduce", "reduce_scatter",
-           "scatter"]
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "functional",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]

@@ -1,4 +1,5 @@
 """torch.distributed.optim in one process."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,13 +10,21 @@ from rushlight.optim import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """`optimizer_class(params, **defaults)`, whose state one process has to itself. `optim` is that optimizer.
+    """`optimizer_class(params, **defaults)`, whose state one process has to itself. `optim` is that
+    optimizer.
 
     ValueError without a process group.
     """
 
-    def __init__(self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None,
-                 parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any):
+    def __init__(
+        self,
+        params: Any,
+        optimizer_class: type[Optimizer],
+        process_group: Any = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ):
         check_initialized()
         self.optim = optimizer_class(params, **defaults)
         super().__init__(self.optim.param_groups, self.optim.defaults)

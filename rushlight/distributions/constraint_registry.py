@@ -1,4 +1,5 @@
 """From a set of values to the transform that leads to it from unbounded numbers."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,20 +24,26 @@ class ConstraintRegistry:
         self.rules: dict[Any, Callable] = {}
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Any:
-        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a decorator."""
+        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a
+        decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
-        if not isinstance(constraint, Constraint) and not (isinstance(constraint, type)
-                                                           and issubclass(constraint, Constraint)):
-            raise TypeError("Expected constraint to be either a Constraint subclass or instance, but got "
-                            f"{type(constraint)}")
+        if not isinstance(constraint, Constraint) and not (
+            isinstance(constraint, type) and issubclass(constraint, Constraint)
+        ):
+            raise TypeError(
+                "Expected constraint to be either a Constraint subclass or instance, but got "
+                f"{type(constraint)}"
+            )
         self.rules[key(constraint)] = factory
         return factory
 
     def __call__(self, constraint: Constraint) -> t.Transform:
         factory = self.rules.get(key(constraint))
         if factory is None:
-            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
+            raise NotImplementedError(
+                f"Cannot transform {type(constraint).__name__} constraints ({constraint})"
+            )
         return factory(constraint)
 
 
@@ -88,16 +95,21 @@ transform_to.register(c.simplex, lambda constraint: t.SoftmaxTransform())
 
 
 def of_independent(registry: ConstraintRegistry) -> Callable:
-    return lambda constraint: t.IndependentTransform(registry(constraint.base_constraint),
-                                                     constraint.reinterpreted_batch_ndims)
+    return lambda constraint: t.IndependentTransform(
+        registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
+    )
 
 
 def of_cat(registry: ConstraintRegistry) -> Callable:
-    return lambda constraint: t.CatTransform([registry(one) for one in constraint.cseq], constraint.dim, constraint.lengths)
+    return lambda constraint: t.CatTransform(
+        [registry(one) for one in constraint.cseq], constraint.dim, constraint.lengths
+    )
 
 
 def of_stack(registry: ConstraintRegistry) -> Callable:
-    return lambda constraint: t.StackTransform([registry(one) for one in constraint.cseq], constraint.dim)
+    return lambda constraint: t.StackTransform(
+        [registry(one) for one in constraint.cseq], constraint.dim
+    )
 
 
 for registry in (biject_to, transform_to):

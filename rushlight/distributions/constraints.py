@@ -1,4 +1,6 @@
-"""Sets of values that arguments must lie in, and samples do: by torch's names, and printed as torch's."""
+"""Sets of values that arguments must lie in, and samples do: by torch's names, and printed as
+torch's."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,19 +11,30 @@ from rushlight.core.tensor import Tensor
 
 
 class Constraint:
-    """x in a set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it belongs to it.
+    """x in a set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it
+    belongs to it.
 
     >>> rushlight.distributions.constraints.positive.check(rushlight.tensor([-1., 2.]))
     tensor([False,  True])
     """
 
-    event_dim = 0                                 # a class may have its own __init__ that does not call this one
+    event_dim = 0  # a class may have its own __init__ that does not call this one
     is_discrete = False
     name = ""
 
-    def __init__(self, name: str = "", check: Callable[[Tensor], Tensor] | None = None, event_dim: int | None = None,
-                 is_discrete: bool | None = None):
-        given = {"name": name or None, "check": check, "event_dim": event_dim, "is_discrete": is_discrete}
+    def __init__(
+        self,
+        name: str = "",
+        check: Callable[[Tensor], Tensor] | None = None,
+        event_dim: int | None = None,
+        is_discrete: bool | None = None,
+    ):
+        given = {
+            "name": name or None,
+            "check": check,
+            "event_dim": event_dim,
+            "is_discrete": is_discrete,
+        }
         self.__dict__.update({key: value for key, value in given.items() if value is not None})
 
     def check(self, value: Tensor) -> Tensor:
@@ -29,7 +42,7 @@ class Constraint:
 
     def __repr__(self) -> str:
         name = self.name or type(self).__name__.removeprefix("_") + "()"
-        return name.format_map(self.__dict__)     # tensors as bounds are read only when shown
+        return name.format_map(self.__dict__)  # tensors as bounds are read only when shown
 
 
 class Dependent(Constraint):
@@ -47,16 +60,23 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class dependent_property(property, Dependent):
-    """x in support(self): a property whose value, on an object, is a set; on the class, one that nothing is checked against.
+    """x in support(self): a property whose value, on an object, is a set; on the class, one that
+    nothing is checked against.
 
     >>> Uniform = rushlight.distributions.Uniform
     >>> Uniform(0.0, 2.0).support, rushlight.distributions.constraints.is_dependent(Uniform.support)
     (Interval(lower_bound=0.0, upper_bound=2.0), True)
     """
 
-    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0):
+    def __init__(
+        self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0
+    ):
         property.__init__(self, fn)
-        self.name, self.is_discrete, self.options = "Dependent()", is_discrete, (is_discrete, event_dim)
+        self.name, self.is_discrete, self.options = (
+            "Dependent()",
+            is_discrete,
+            (is_discrete, event_dim),
+        )
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
@@ -195,7 +215,8 @@ class multinomial(UpTo):
 
 
 class independent(Constraint):
-    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are one value.
+    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are
+    one value.
 
     >>> c = rushlight.distributions.constraints
     >>> c.independent(c.positive, 1).check(rushlight.tensor([[1., 2.], [-1., 2.]]))
@@ -203,14 +224,21 @@ class independent(Constraint):
     """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
-        super().__init__("IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", None,
-                         base_constraint.event_dim + reinterpreted_batch_ndims, base_constraint.is_discrete)
-        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+        super().__init__(
+            "IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})",
+            None,
+            base_constraint.event_dim + reinterpreted_batch_ndims,
+            base_constraint.is_discrete,
+        )
+        self.base_constraint, self.reinterpreted_batch_ndims = (
+            base_constraint,
+            reinterpreted_batch_ndims,
+        )
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
         n = self.reinterpreted_batch_ndims
-        return found.reshape(*found.shape[:found.ndim - n], -1).all(-1) if n else found
+        return found.reshape(*found.shape[: found.ndim - n], -1).all(-1) if n else found
 
 
 class cat(Constraint):
@@ -221,8 +249,12 @@ class cat(Constraint):
     tensor([False,  True,  True])
     """
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
-        super().__init__("Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
+    def __init__(
+        self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
+    ):
+        super().__init__(
+            "Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq)
+        )
         self.cseq, self.dim, self.lengths = list(cseq), dim, list(lengths or [1] * len(cseq))
 
     def check(self, value: Tensor) -> Tensor:
@@ -239,7 +271,9 @@ class stack(Constraint):
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        super().__init__("Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
+        super().__init__(
+            "Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq)
+        )
         self.cseq, self.dim = list(cseq), dim
 
     def check(self, value: Tensor) -> Tensor:
@@ -293,17 +327,49 @@ boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=Tru
 nonnegative_integer, positive_integer = integers_from(0), integers_from(1)
 real_vector = independent(real, 1)
 simplex = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
-one_hot = Constraint("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True)
+one_hot = Constraint(
+    "OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True
+)
 square = Constraint("Square()", is_square, 2)
 symmetric = Constraint("Symmetric()", is_symmetric, 2)
 lower_triangular = Constraint("LowerTriangular()", is_lower, 2)
 lower_cholesky = Constraint("LowerCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x), 2)
-corr_cholesky = Constraint("CorrCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2)
+corr_cholesky = Constraint(
+    "CorrCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2
+)
 positive_definite = Constraint("PositiveDefinite()", is_definite, 2)
 positive_semidefinite = Constraint("PositiveSemidefinite()", is_semidefinite, 2)
 
-__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
-           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
-           "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
-           "square", "stack", "symmetric", "unit_interval"]
+__all__ = [
+    "Constraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]

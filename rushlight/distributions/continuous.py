@@ -1,10 +1,12 @@
 """Distributions on real numbers."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import rushlight
+from rushlight.core.tensor import Tensor
 from rushlight.distributions.constraints import (
     dependent_property,
     greater_than,
@@ -22,7 +24,6 @@ from rushlight.distributions.distribution import (
     normal,
     uniform,
 )
-from rushlight.core.tensor import Tensor
 
 
 class LocationScale(Distribution):
@@ -71,10 +72,15 @@ class Normal(LocationScale, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = self.checked(value) - self.loc
-        return -(z ** 2) / (2 * self.scale ** 2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+        return -(z**2) / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 0.5 * (1 + rushlight.erf((self.checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        return 0.5 * (
+            1
+            + rushlight.erf(
+                (self.checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)
+            )
+        )
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * rushlight.erfinv(2 * value - 1) * math.sqrt(2)
@@ -97,7 +103,7 @@ class Laplace(LocationScale):
 
     @property
     def stddev(self) -> Tensor:
-        return 2 ** 0.5 * self.scale
+        return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -127,8 +133,10 @@ class Uniform(Distribution):
     (tensor(0.5000), tensor(1.), tensor(0.3333))
     """
 
-    arg_constraints = property(lambda self: {
-        "low": less_than(self.high), "high": greater_than(self.low)}, doc="low < high.")
+    arg_constraints = property(
+        lambda self: {"low": less_than(self.high), "high": greater_than(self.low)},
+        doc="low < high.",
+    )
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
@@ -147,7 +155,9 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.low + uniform(self._extended_shape(sample_shape), self.low) * (self.high - self.low)
+        return self.low + uniform(self._extended_shape(sample_shape), self.low) * (
+            self.high - self.low
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         inside = (self.low <= self.checked(value)) & (self.high > value)
@@ -176,7 +186,7 @@ class Exponential(ExponentialFamily):
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
-        self.rate, = broadcast_all(rate)
+        (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, (), validate_args)
 
     mode = property(lambda self: rushlight.zeros_like(self.rate), doc="0.")
@@ -192,7 +202,12 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return rushlight.empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
+        return (
+            rushlight.empty(
+                self._extended_shape(sample_shape), dtype=self.rate.dtype
+            ).exponential_()
+            / self.rate
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self.checked(value)

@@ -1,4 +1,5 @@
 """The base of all distributions: shapes, checks of arguments and values, samples, expanding."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,6 +7,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 import rushlight
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
+from rushlight.core.arguments import holds
+from rushlight.core.tensor import Tensor
 from rushlight.distributions.constraints import (
     Constraint,
     dependent,
@@ -15,19 +20,16 @@ from rushlight.distributions.constraints import (
     simplex,
     unit_interval,
 )
-from rushlight.base.errors import explain
-from rushlight.core.arguments import holds
-from rushlight.base.size import Size
-from rushlight.core.tensor import Tensor
 
 D = TypeVar("D", bound="Distribution")
 
 
 class Distribution:
-    """p(x): a random variable, or a batch of them, `batch_shape`, each with values of `event_shape`.
+    """p(x): a random variable, or a batch of them, `batch_shape`, each with values of
+    `event_shape`.
 
-    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape + batch_shape.
-    `validate_args=False` leaves out the checks of arguments and values.
+    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape +
+    batch_shape. `validate_args=False` leaves out the checks of arguments and values.
 
     >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(3, 2), rushlight.eye(2))
     >>> d.batch_shape, d.event_shape, d.sample((4,)).shape, d.log_prob(d.sample((4,))).shape
@@ -40,26 +42,37 @@ class Distribution:
     has_enumerate_support = False
     _validate_args = True
 
-    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
+    ):
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not is_dependent(constraint):   # derived ones are valid, too
+                if name in self.__dict__ and not is_dependent(
+                    constraint
+                ):  # derived ones are valid, too
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)
         if not holds(constraint.check(value)):
-            raise ValueError(explain(
-                f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
-                f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}",
-                "look where these numbers come from: often a log, a softmax or a variance is missing"))
+            raise ValueError(
+                explain(
+                    f"Expected parameter {name} ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution "
+                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid "
+                    f"values:\n{value}",
+                    "look where these numbers come from: often a log, a softmax or a variance is "
+                    "missing",
+                )
+            )
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """The default of `validate_args`: whether distributions check their arguments and values."""
+        """The default of `validate_args`: whether distributions check their arguments and
+        values."""
         if value not in (True, False):
             raise ValueError("set_default_validate_args takes True or False")
         Distribution._validate_args = value
@@ -77,13 +90,19 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
-        """torch's private method by which a class's `expand` begins: the instance to fill, or a new one.
+        """torch's private method by which a class's `expand` begins: the instance to fill, or a new
+        one.
 
-        NotImplementedError for a class made of `cls` with another `__init__`: it has to expand itself."""
+        NotImplementedError for a class made of `cls` with another `__init__`: it has to expand
+        itself."""
         if _instance is None and type(self).__init__ is not cls.__init__:
-            raise NotImplementedError(explain(
-                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a "
-                "custom .expand() method."))
+            raise NotImplementedError(
+                explain(
+                    f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom "
+                    "__init__ method must also define a "
+                    "custom .expand() method."
+                )
+            )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand_into(self, new: Any, batch: Size) -> None:
@@ -127,13 +146,16 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values of shape sample_shape + batch_shape + event_shape; no gradient goes through them."""
+        """Random values of shape sample_shape + batch_shape + event_shape; no gradient goes through
+        them."""
         with rushlight.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Random values computed from the parameters, so that gradients flow to the parameters."""
-        raise NotImplementedError(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients"
+        )
 
     def sample_n(self, n: int) -> Tensor:
         """n random values."""
@@ -177,23 +199,39 @@ class Distribution:
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise ValueError(explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)"))
+            raise ValueError(
+                explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)")
+            )
         n = value.ndim - len(self._event_shape)
         if n < 0 or tuple(value.shape[n:]) != tuple(self._event_shape):
-            raise ValueError(explain(f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
-                                     f"{tuple(self._event_shape)}."))
+            raise ValueError(
+                explain(
+                    f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
+                    f"{tuple(self._event_shape)}."
+                )
+            )
         full = (*self._batch_shape, *self._event_shape)
         for a, b in zip(reversed(value.shape), reversed(full)):
             if a != 1 and b != 1 and a != b:
-                raise ValueError(explain(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} "
-                                         f"vs {full}."))
+                raise ValueError(
+                    explain(
+                        "Value is not broadcastable with batch_shape+event_shape: "
+                        f"{tuple(value.shape)} "
+                        f"vs {full}."
+                    )
+                )
         support = self.support
         if is_dependent(support):
             return
         if not holds(support.check(value)):
-            raise ValueError(explain(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
-                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"))
+            raise ValueError(
+                explain(
+                    f"Expected value argument ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) to be within the support "
+                    f"({support!r}) of the distribution {self!r}, but found invalid "
+                    f"values:\n{value}"
+                )
+            )
 
     def checked(self, value: Any) -> Any:
         """The value, after the check that is on by default."""
@@ -244,7 +282,8 @@ class computed:
 
 
 class OfOutcomes(Distribution):
-    """What distributions share that are given by probabilities or by logits; the other is computed when asked for.
+    """What distributions share that are given by probabilities or by logits; the other is computed
+    when asked for.
 
     `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them.
     """
@@ -275,9 +314,9 @@ class OfOutcomes(Distribution):
         """Store the given parameter as a tensor."""
         one_of(probs, logits)
         if probs is not None:
-            self.probs, = broadcast_all(probs)
+            (self.probs,) = broadcast_all(probs)
         else:
-            self.logits, = broadcast_all(logits)
+            (self.logits,) = broadcast_all(logits)
 
 
 OUTCOME_CONSTRAINTS = {"probs": simplex, "logits": real_vector}
@@ -294,7 +333,8 @@ def clamp_probs(p: Tensor) -> Any:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
-    """p_i = exp(x_i) / sum over j of exp(x_j) in the last dimension, or sigmoid(x) if each logit stands for itself.
+    """p_i = exp(x_i) / sum over j of exp(x_j) in the last dimension, or sigmoid(x) if each logit
+    stands for itself.
 
     >>> convert = rushlight.distributions.utils.logits_to_probs
     >>> convert(rushlight.tensor([0., 0.])), convert(rushlight.tensor(0.), is_binary=True)
@@ -304,7 +344,8 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
-    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon.
+    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the
+    dtype's epsilon.
 
     >>> convert = rushlight.distributions.utils.probs_to_logits
     >>> convert(rushlight.tensor(0.5)), convert(rushlight.tensor(0.5), is_binary=True)
@@ -315,18 +356,24 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype. ValueError for others.
+    """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype.
+    ValueError for others.
 
     >>> rushlight.distributions.utils.broadcast_all(rushlight.tensor([1., 2.]), 3)
     (tensor([1., 2.]), tensor([3., 3.]))
     """
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
-        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-                         "__torch_function__.")
+        raise ValueError(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+            "__torch_function__."
+        )
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = rushlight.get_default_dtype() if like is None else like.dtype
-    return tuple(rushlight.broadcast_tensors(*(
-        v if isinstance(v, Tensor) else rushlight.tensor(v, dtype=dtype) for v in values)))
+    return tuple(
+        rushlight.broadcast_tensors(
+            *(v if isinstance(v, Tensor) else rushlight.tensor(v, dtype=dtype) for v in values)
+        )
+    )
 
 
 def eps_of(x: Tensor) -> float:

@@ -1,15 +1,16 @@
 """Transforms of each number by itself: powers, exponentials, sigmoids, straight lines."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import rushlight
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import eps_of, tiny_of
 from rushlight.distributions.transform import Transform, sum_last
-from rushlight.base.size import Size
-from rushlight.core.tensor import Tensor
 
 
 class ExpTransform(Transform):
@@ -45,7 +46,9 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
-        self.exponent = exponent if isinstance(exponent, Tensor) else rushlight.tensor(float(exponent))
+        self.exponent = (
+            exponent if isinstance(exponent, Tensor) else rushlight.tensor(float(exponent))
+        )
 
     @property
     def sign(self) -> Any:
@@ -167,12 +170,19 @@ class AffineTransform(Transform):
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
-        self.domain = self.codomain = constraints.real if event_dim == 0 else constraints.independent(
-            constraints.real, event_dim)
+        self.domain = self.codomain = (
+            constraints.real
+            if event_dim == 0
+            else constraints.independent(constraints.real, event_dim)
+        )
 
     @property
     def sign(self) -> Any:
-        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
+        return (
+            self.scale.sign()
+            if isinstance(self.scale, Tensor)
+            else (self.scale > 0) - (self.scale < 0)
+        )
 
     def _call(self, x: Any) -> Tensor:
         return self.loc + self.scale * x
@@ -181,16 +191,23 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        scale = self.scale if isinstance(self.scale, Tensor) else rushlight.tensor(float(self.scale), dtype=x.dtype)
+        scale = (
+            self.scale
+            if isinstance(self.scale, Tensor)
+            else rushlight.tensor(float(self.scale), dtype=x.dtype)
+        )
         log = scale.abs().log()
         return sum_last(log.expand(rushlight.broadcast_shapes(x.shape, log.shape)), self._event_dim)
 
     def forward_shape(self, shape: Any) -> Size:
-        return rushlight.broadcast_shapes(shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)))
+        return rushlight.broadcast_shapes(
+            shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor))
+        )
 
     inverse_shape = forward_shape
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AffineTransform) and all(
             bool((rushlight.as_tensor(a) == rushlight.as_tensor(b)).all())
-            for a, b in ((self.loc, other.loc), (self.scale, other.scale)))
+            for a, b in ((self.loc, other.loc), (self.scale, other.scale))
+        )

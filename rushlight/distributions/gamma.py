@@ -1,9 +1,11 @@
-"""Gamma, Beta, Dirichlet and what is made of them: gradients go through their samples by implicit differentiation.
+"""Gamma, Beta, Dirichlet and what is made of them: gradients go through their samples by implicit
+differentiation.
 
-A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) / (dF/dx) (M. Figurnov,
-S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a central difference of the fourth order of
-SciPy's incomplete functions, exact to about 10 digits; torch's own formulas to about 4.
-"""
+A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) /
+(dF/dx) (M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a
+central difference of the fourth order of SciPy's incomplete functions, exact to about 10 digits;
+torch's own formulas to about 4."""
+
 from __future__ import annotations
 
 import math
@@ -12,13 +14,20 @@ from typing import Any
 import numpy as np
 
 import rushlight
+from rushlight.base.dependencies import scipy_part
 from rushlight.core.function import Function, once_differentiable
-from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.distributions.constraints import (
+    independent,
+    nonnegative,
+    positive,
+    real,
+    simplex,
+    unit_interval,
+)
 from rushlight.distributions.distribution import Distribution as Base
 from rushlight.distributions.distribution import ExponentialFamily, broadcast_all, normal, tiny_of
-from rushlight.base.dependencies import scipy_part
 from rushlight.ops.tensor.random_tensors import source
-from rushlight.core.tensor import Tensor, from_array
 
 
 def slope(f: Any, a: np.ndarray) -> np.ndarray:
@@ -31,7 +40,7 @@ def gamma_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Gamma(a, 1)."""
     special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     a, x = a.astype(np.float64), x.astype(np.float64)
-    lower = x < a                                 # the smaller tail keeps its digits
+    lower = x < a  # the smaller tail keeps its digits
     moved = slope(lambda a: np.where(lower, special.gammainc(a, x), -special.gammaincc(a, x)), a)
     return -moved * np.exp(x + special.gammaln(a) - (a - 1) * np.log(x))
 
@@ -40,7 +49,9 @@ def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Beta(a, b)."""
     special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     lower = x < a / (a + b)
-    moved = slope(lambda a: np.where(lower, special.betainc(a, b, x), -special.betaincc(a, b, x)), a)
+    moved = slope(
+        lambda a: np.where(lower, special.betainc(a, b, x), -special.betaincc(a, b, x)), a
+    )
     return -moved * np.exp(special.betaln(a, b) - (a - 1) * np.log(x) - (b - 1) * np.log1p(-x))
 
 
@@ -73,7 +84,9 @@ class StandardDirichlet(StandardGamma):
         """One number has the derivative of a Beta number; the others change in proportion."""
         a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
-        return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype))
+        return from_array(
+            (moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype)
+        )
 
 
 class Gamma(ExponentialFamily):
@@ -93,7 +106,10 @@ class Gamma(ExponentialFamily):
         super().__init__(self.concentration.shape, (), validate_args)
 
     mean = property(lambda self: self.concentration / self.rate, doc="a / rate.")
-    mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0), doc="(a - 1) / rate, or 0.")
+    mode = property(
+        lambda self: ((self.concentration - 1) / self.rate).clamp(min=0),
+        doc="(a - 1) / rate, or 0.",
+    )
     variance = property(lambda self: self.concentration / self.rate.pow(2), doc="a / rate^2.")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -123,7 +139,8 @@ def at_least(x: Tensor, least: float) -> Tensor:
 
 
 class Chi2(Gamma):
-    """p(x) = x^(df / 2 - 1) exp(-x / 2) / (2^(df / 2) Gamma(df / 2)): the sum of `df` squares of standard normal variables.
+    """p(x) = x^(df / 2 - 1) exp(-x / 2) / (2^(df / 2) Gamma(df / 2)): the sum of `df` squares of
+    standard normal variables.
 
     >>> d = rushlight.distributions.Chi2(rushlight.tensor(3.))
     >>> d.mean, d.variance
@@ -134,7 +151,7 @@ class Chi2(Gamma):
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
-        if self._validate_args:                   # df is no attribute of its own, but half of it is
+        if self._validate_args:  # df is no attribute of its own, but half of it is
             self.check_argument("df", positive)
 
     def expand_into(self, new: Any, batch: Any) -> None:
@@ -181,22 +198,32 @@ class Dirichlet(ExponentialFamily):
         return a * (total - a) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return StandardDirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+        return StandardDirichlet.apply(
+            self.concentration.expand(self._extended_shape(sample_shape))
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
-        return (rushlight.xlogy(a - 1, self.checked(value)).sum(-1) + rushlight.lgamma(a.sum(-1))
-                - rushlight.lgamma(a).sum(-1))
+        return (
+            rushlight.xlogy(a - 1, self.checked(value)).sum(-1)
+            + rushlight.lgamma(a.sum(-1))
+            - rushlight.lgamma(a).sum(-1)
+        )
 
     def entropy(self) -> Tensor:
         a, k = self.concentration, self._event_shape[0]
         total = a.sum(-1)
-        return (rushlight.lgamma(a).sum(-1) - rushlight.lgamma(total) - (k - total) * rushlight.digamma(total)
-                - ((a - 1) * rushlight.digamma(a)).sum(-1))
+        return (
+            rushlight.lgamma(a).sum(-1)
+            - rushlight.lgamma(total)
+            - (k - total) * rushlight.digamma(total)
+            - ((a - 1) * rushlight.digamma(a)).sum(-1)
+        )
 
 
 class Beta(ExponentialFamily):
-    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b `concentration0`.
+    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b
+    `concentration0`.
 
     >>> d = rushlight.distributions.Beta(2.0, 1.0)
     >>> d.mean, d.log_prob(rushlight.tensor(0.5)).exp()  # 2 / (2 + 1), 2 x
@@ -217,8 +244,13 @@ class Beta(ExponentialFamily):
 
     concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="a.")
     concentration0 = property(lambda self: self._dirichlet.concentration[..., 1], doc="b.")
-    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0), doc="a / (a + b).")
-    mode = property(lambda self: self._dirichlet.mode[..., 0], doc="(a - 1) / (a + b - 2), or an end.")
+    mean = property(
+        lambda self: self.concentration1 / (self.concentration1 + self.concentration0),
+        doc="a / (a + b).",
+    )
+    mode = property(
+        lambda self: self._dirichlet.mode[..., 0], doc="(a - 1) / (a + b - 2), or an end."
+    )
 
     @property
     def variance(self) -> Tensor:
@@ -237,7 +269,8 @@ class Beta(ExponentialFamily):
 
 
 class StudentT(Base):
-    """x = loc + scale z / sqrt(c / df), z standard normal, c of Chi2(df): heavier tails than a normal variable's.
+    """x = loc + scale z / sqrt(c / df), z standard normal, c of Chi2(df): heavier tails than a
+    normal variable's.
 
     >>> d = rushlight.distributions.StudentT(rushlight.tensor(4.))
     >>> d.mean, d.variance  # df / (df - 2)
@@ -248,12 +281,16 @@ class StudentT(Base):
     support = real
     has_rsample = True
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
+    def __init__(
+        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+    ):
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         super().__init__(self.df.shape, (), validate_args)
 
     mode = property(lambda self: self.loc, doc="loc.")
-    mean = property(lambda self: rushlight.where(self.df > 1, self.loc, math.nan), doc="loc; nan for df <= 1.")
+    mean = property(
+        lambda self: rushlight.where(self.df > 1, self.loc, math.nan), doc="loc; nan for df <= 1."
+    )
 
     @property
     def variance(self) -> Tensor:
@@ -267,15 +304,24 @@ class StudentT(Base):
 
     def log_prob(self, value: Tensor) -> Tensor:
         y = (self.checked(value) - self.loc) / self.scale
-        z = (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + rushlight.lgamma(0.5 * self.df)
-             - rushlight.lgamma(0.5 * (self.df + 1)))
-        return -0.5 * (self.df + 1) * rushlight.log1p(y ** 2 / self.df) - z
+        z = (
+            self.scale.log()
+            + 0.5 * self.df.log()
+            + 0.5 * math.log(math.pi)
+            + rushlight.lgamma(0.5 * self.df)
+            - rushlight.lgamma(0.5 * (self.df + 1))
+        )
+        return -0.5 * (self.df + 1) * rushlight.log1p(y**2 / self.df) - z
 
     def entropy(self) -> Tensor:
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         log_beta = rushlight.lgamma(half) + math.lgamma(0.5) - rushlight.lgamma(more)
-        return (self.scale.log() + more * (rushlight.digamma(more) - rushlight.digamma(half)) + 0.5 * self.df.log()
-                + log_beta)
+        return (
+            self.scale.log()
+            + more * (rushlight.digamma(more) - rushlight.digamma(half))
+            + 0.5 * self.df.log()
+            + log_beta
+        )
 
 
 class FisherSnedecor(Base):
@@ -293,7 +339,10 @@ class FisherSnedecor(Base):
         self.df1, self.df2 = broadcast_all(df1, df2)
         super().__init__(self.df1.shape, (), validate_args)
 
-    mean = property(lambda self: rushlight.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan), doc="df2/(df2 - 2).")
+    mean = property(
+        lambda self: rushlight.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan),
+        doc="df2/(df2 - 2).",
+    )
 
     @property
     def mode(self) -> Tensor:
@@ -307,12 +356,21 @@ class FisherSnedecor(Base):
         return rushlight.where(m > 4, found, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        x, y = (Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape) for df in (self.df1, self.df2))
+        x, y = (
+            Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape)
+            for df in (self.df1, self.df2)
+        )
         tiny = tiny_of(x)
         return at_least(x / at_least(y, tiny), tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, m = self.checked(value), self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
-        return ((n + m).lgamma() - n.lgamma() - m.lgamma() + n * ratio.log() + (n - 1) * x.log()
-                - (n + m) * rushlight.log1p(ratio * x))
+        return (
+            (n + m).lgamma()
+            - n.lgamma()
+            - m.lgamma()
+            + n * ratio.log()
+            + (n - 1) * x.log()
+            - (n + m) * rushlight.log1p(ratio * x)
+        )

@@ -1,17 +1,18 @@
 """Cauchy's distribution, halves of distributions, tails of a power."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import rushlight
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.continuous import LocationScale, Normal
 from rushlight.distributions.distribution import Distribution, broadcast_all, uniform
-from rushlight.distributions.gamma import Gamma
 from rushlight.distributions.elementwise_transforms import AbsTransform, PowerTransform
+from rushlight.distributions.gamma import Gamma
 from rushlight.distributions.transformed import TransformedDistribution
-from rushlight.core.tensor import Tensor
 
 
 class Cauchy(LocationScale):
@@ -31,7 +32,7 @@ class Cauchy(LocationScale):
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self.checked(value) - self.loc) / self.scale
-        return -math.log(math.pi) - self.scale.log() - (z ** 2).log1p()
+        return -math.log(math.pi) - self.scale.log() - (z**2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
         return rushlight.atan((self.checked(value) - self.loc) / self.scale) / math.pi + 0.5
@@ -82,7 +83,9 @@ class HalfNormal(Half):
 
     whole = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi), doc="sqrt(2 / pi) scale.")
-    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi), doc="(1 - 2 / pi) scale^2.")
+    variance = property(
+        lambda self: self.scale.pow(2) * (1 - 2 / math.pi), doc="(1 - 2 / pi) scale^2."
+    )
 
 
 class HalfCauchy(Half):
@@ -98,7 +101,8 @@ class HalfCauchy(Half):
 
 
 class InverseGamma(TransformedDistribution):
-    """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a Gamma(concentration, rate).
+    """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a
+    Gamma(concentration, rate).
 
     >>> rushlight.distributions.InverseGamma(rushlight.tensor(3.), rushlight.tensor(4.)).mean  # rate / (a - 1)
     tensor(2.)
@@ -112,7 +116,9 @@ class InverseGamma(TransformedDistribution):
         minus_one = -rushlight.ones((), dtype=base.rate.dtype)
         super().__init__(base, PowerTransform(minus_one), validate_args)
 
-    concentration = property(lambda self: self.base_dist.concentration, doc="Of the Gamma variable.")
+    concentration = property(
+        lambda self: self.base_dist.concentration, doc="Of the Gamma variable."
+    )
     rate = property(lambda self: self.base_dist.rate, doc="Of the Gamma variable.")
     mode = property(lambda self: self.rate / (self.concentration + 1), doc="rate / (a + 1).")
 
@@ -132,14 +138,19 @@ class InverseGamma(TransformedDistribution):
 
 
 class GeneralizedPareto(Distribution):
-    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for k = 0.
+    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for
+    k = 0.
 
     >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.), rushlight.tensor(0.5))
     >>> d.mean, d.cdf(rushlight.tensor(2.))  # 1 - (1 + 1)^-2
     (tensor(2.), tensor(0.7500))
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    arg_constraints = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
@@ -148,7 +159,9 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        upper = rushlight.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
+        upper = rushlight.where(
+            self.concentration < 0, self.loc - self.scale / self.concentration, math.inf
+        )
         return constraints.interval(self.loc, upper)
 
     def general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
@@ -184,7 +197,7 @@ class GeneralizedPareto(Distribution):
     @property
     def variance(self) -> Tensor:
         k = self.concentration
-        return rushlight.where(k < 0.5, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.nan)
+        return rushlight.where(k < 0.5, self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k)), math.nan)
 
     mode = property(lambda self: self.loc, doc="loc.")
 

@@ -1,4 +1,5 @@
 """KL(p || q) = E_p[log p - log q], in closed form for pairs that have one."""
+
 from __future__ import annotations
 
 import math
@@ -6,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
+from rushlight.base.errors import explain
+from rushlight.core.arguments import holds
+from rushlight.core.tensor import Tensor
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
 from rushlight.distributions.count_distributions import Binomial, Geometric, Poisson
 from rushlight.distributions.discrete import Bernoulli, Categorical, OneHotCategorical
@@ -21,16 +25,20 @@ from rushlight.distributions.matrices import (
 )
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transform import sum_last
-from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Independent, Pareto, TransformedDistribution
-from rushlight.base.errors import explain
-from rushlight.core.arguments import holds
-from rushlight.core.tensor import Tensor
+from rushlight.distributions.transformed import (
+    EULER_GAMMA,
+    Gumbel,
+    Independent,
+    Pareto,
+    TransformedDistribution,
+)
 
 RULES: dict[tuple[type, type], Callable] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
-    """kl_divergence(p, q) = function(p, q) for p, q of these types and their subclasses: a decorator.
+    """kl_divergence(p, q) = function(p, q) for p, q of these types and their subclasses: a
+    decorator.
 
     >>> d = rushlight.distributions
     >>> class Fixed(d.Normal): pass
@@ -40,9 +48,11 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
     >>> d.kl_divergence(Fixed(0.0, 1.0), Fixed(3.0, 1.0))
     tensor(3.)
     """
+
     def register(rule: Callable) -> Callable:
         RULES[type_p, type_q] = rule
         return rule
+
     return register
 
 
@@ -59,8 +69,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         for b in type(q).__mro__:
             if (a, b) in RULES:
                 return RULES[a, b](p, q)
-    raise NotImplementedError(explain(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
-                                      f"{type(q).__name__}", "register one with torch.distributions.kl.register_kl"))
+    raise NotImplementedError(
+        explain(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
+            f"{type(q).__name__}",
+            "register one with torch.distributions.kl.register_kl",
+        )
+    )
 
 
 @register_kl(Normal, Normal)
@@ -113,16 +128,25 @@ def one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 @register_kl(Gamma, Gamma)
 def gammas(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
-    return (b * (p.rate / q.rate).log() + rushlight.lgamma(b) - rushlight.lgamma(a) + (a - b) * rushlight.digamma(a)
-            + (q.rate - p.rate) * (a / p.rate))
+    return (
+        b * (p.rate / q.rate).log()
+        + rushlight.lgamma(b)
+        - rushlight.lgamma(a)
+        + (a - b) * rushlight.digamma(a)
+        + (q.rate - p.rate) * (a / p.rate)
+    )
 
 
 @register_kl(Dirichlet, Dirichlet)
 def dirichlets(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     total = a.sum(-1)
-    return (total.lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
-            + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1))
+    return (
+        total.lgamma()
+        - b.sum(-1).lgamma()
+        - (a.lgamma() - b.lgamma()).sum(-1)
+        + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+    )
 
 
 @register_kl(Beta, Beta)
@@ -144,27 +168,41 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 def binomials(p: Binomial, q: Binomial) -> Tensor:
     """Of as many trials each; inf where p has more."""
     if not holds(p.total_count >= q.total_count):
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented"
+        )
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def continuous_bernoullis(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    return (p.mean * (p.logits - q.logits) + p.log_norm() - q.log_norm() + rushlight.log1p(-p.probs)
-            - rushlight.log1p(-q.probs))
+    return (
+        p.mean * (p.logits - q.logits)
+        + p.log_norm()
+        - q.log_norm()
+        + rushlight.log1p(-p.probs)
+        - rushlight.log1p(-q.probs)
+    )
 
 
 @register_kl(Cauchy, Cauchy)
 def cauchys(p: Cauchy, q: Cauchy) -> Tensor:
-    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (
+        4 * p.scale * q.scale
+    ).log()
 
 
 @register_kl(Gumbel, Gumbel)
 def gumbels(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, distance = p.scale / q.scale, (p.loc - q.loc) / q.scale
-    return (distance - ratio.log() + ratio * EULER_GAMMA + rushlight.exp(rushlight.lgamma(1 + ratio) - distance)
-            - (1 + EULER_GAMMA))
+    return (
+        distance
+        - ratio.log()
+        + ratio * EULER_GAMMA
+        + rushlight.exp(rushlight.lgamma(1 + ratio) - distance)
+        - (1 + EULER_GAMMA)
+    )
 
 
 @register_kl(Pareto, Pareto)
@@ -193,7 +231,10 @@ def correlated(p: Any, q: Any) -> Tensor:
     """Of two normal vectors, by the factors of their covariances."""
     a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
     if p.event_shape != q.event_shape:
-        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be "
+            "computed"
+        )
     trace = rushlight.linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
     return log_diagonal(b) - log_diagonal(a) + 0.5 * (trace + mahalanobis(b, q.loc - p.loc) - n)
 
@@ -206,8 +247,17 @@ for one in (MultivariateNormal, LowRankMultivariateNormal):
 @register_kl(Wishart, Wishart)
 def wisharts(p: Wishart, q: Wishart) -> Tensor:
     n = p.event_shape[-1]
-    trace = rushlight.linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))
+    trace = (
+        rushlight.linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+        .pow(2)
+        .sum((-2, -1))
+    )
     steps = rushlight.arange(n, dtype=p.df.dtype)
     digammas = rushlight.digamma((p.df.unsqueeze(-1) - steps) / 2).sum(-1)
-    return (q.df * (q.half_log_det() - p.half_log_det()) + rushlight.mvlgamma(q.df / 2, n) - rushlight.mvlgamma(p.df / 2, n)
-            + (p.df - q.df) / 2 * digammas + p.df * (trace - n) / 2)
+    return (
+        q.df * (q.half_log_det() - p.half_log_det())
+        + rushlight.mvlgamma(q.df / 2, n)
+        - rushlight.mvlgamma(p.df / 2, n)
+        + (p.df - q.df) / 2 * digammas
+        + p.df * (trace - n) / 2
+    )

@@ -1,8 +1,9 @@
 """KL(p || q) of different kinds: -H(p) - E_p[log q], where q asks p for a few expectations.
 
-q of Normal asks for mean and variance, of Gamma for E x and E log x, of Gumbel for E x and E exp(-x / s), and so on.
-What p cannot tell in closed form is not registered; where q excludes values of p the divergence is inf.
-"""
+q of Normal asks for mean and variance, of Gamma for E x and E log x, of Gumbel for E x and E exp(-x
+/ s), and so on. What p cannot tell in closed form is not registered; where q excludes values of p
+the divergence is inf."""
+
 from __future__ import annotations
 
 import math
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
+from rushlight.core.tensor import Tensor
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
 from rushlight.distributions.count_distributions import Binomial, Poisson
 from rushlight.distributions.discrete import Bernoulli
@@ -17,7 +19,6 @@ from rushlight.distributions.gamma import Beta, Gamma
 from rushlight.distributions.kl import register_kl
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Pareto
-from rushlight.core.tensor import Tensor
 
 
 def uniform_log(low: Any, high: Any) -> Any:
@@ -43,28 +44,48 @@ EXP: dict[type, Callable] = {
 
 # -E_p[log q]
 ASKED: dict[type, Callable] = {
-    Normal: lambda p, q: (q.scale.log() + 0.5 * math.log(2 * math.pi)
-                          + (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))),
+    Normal: lambda p, q: (
+        q.scale.log()
+        + 0.5 * math.log(2 * math.pi)
+        + (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+    ),
     Exponential: lambda p, q: q.rate * p.mean - q.rate.log(),
-    Gamma: lambda p, q: (q.rate * p.mean - (q.concentration - 1) * LOG[type(p)](p) - rushlight.xlogy(q.concentration, q.rate)
-                         + q.concentration.lgamma()),
-    Gumbel: lambda p, q: q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * EXP[type(p)](p, q.scale),
+    Gamma: lambda p, q: (
+        q.rate * p.mean
+        - (q.concentration - 1) * LOG[type(p)](p)
+        - rushlight.xlogy(q.concentration, q.rate)
+        + q.concentration.lgamma()
+    ),
+    Gumbel: lambda p, q: (
+        q.scale.log()
+        + (p.mean - q.loc) / q.scale
+        + (q.loc / q.scale).exp() * EXP[type(p)](p, q.scale)
+    ),
     Uniform: lambda p, q: (q.high - q.low).log(),
     ContinuousBernoulli: lambda p, q: -p.mean * q.logits - rushlight.log1p(-q.probs) - q.log_norm(),
     Pareto: lambda p, q: (q.alpha + 1) * LOG[type(p)](p) - q.alpha.log() - q.alpha * q.scale.log(),
 }
-FOR_ALL: dict[type, tuple] = {Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform),
-           Exponential: (Beta, ContinuousBernoulli, Gamma, Pareto, Uniform), Gamma: (Beta, Exponential, Pareto, Uniform),
-           Gumbel: (Exponential, Gamma, Normal, Uniform), Uniform: (Beta, ContinuousBernoulli),
-           ContinuousBernoulli: (Beta, Uniform), Pareto: (Uniform,)}
+FOR_ALL: dict[type, tuple] = {
+    Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform),
+    Exponential: (Beta, ContinuousBernoulli, Gamma, Pareto, Uniform),
+    Gamma: (Beta, Exponential, Pareto, Uniform),
+    Gumbel: (Exponential, Gamma, Normal, Uniform),
+    Uniform: (Beta, ContinuousBernoulli),
+    ContinuousBernoulli: (Beta, Uniform),
+    Pareto: (Uniform,),
+}
 # p takes values outside the support of q, for any parameters
 EXCLUDED: dict[type, tuple] = {
-    Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
-    Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform), Poisson: (Bernoulli, Binomial),
+    Beta: (Pareto,),
+    ContinuousBernoulli: (Pareto,),
+    Exponential: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Gamma: (Beta, ContinuousBernoulli, Pareto, Uniform),
+    Poisson: (Bernoulli, Binomial),
     Gumbel: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
     Laplace: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
     Normal: (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform),
-    Pareto: (Beta, ContinuousBernoulli, Uniform)}
+    Pareto: (Beta, ContinuousBernoulli, Uniform),
+}
 
 
 def expectation(asked: Callable) -> Callable:
@@ -103,8 +124,11 @@ for of_p, kinds in EXCLUDED.items():
 @register_kl(Uniform, Beta)
 def uniform_beta(p: Uniform, q: Beta) -> Tensor:
     a, b = q.concentration1, q.concentration0
-    asked = ((a.lgamma() + b.lgamma() - (a + b).lgamma()) - (a - 1) * uniform_log(p.low, p.high)
-             - (b - 1) * uniform_log(1 - p.high, 1 - p.low))
+    asked = (
+        (a.lgamma() + b.lgamma() - (a + b).lgamma())
+        - (a - 1) * uniform_log(p.low, p.high)
+        - (b - 1) * uniform_log(1 - p.high, 1 - p.low)
+    )
     return rushlight.where((p.low < 0) | (p.high > 1), math.inf, asked - p.entropy())
 
 
@@ -112,7 +136,9 @@ def uniform_beta(p: Uniform, q: Beta) -> Tensor:
 def normal_laplace(p: Normal, q: Laplace) -> Tensor:
     """E|x - m| of a normal x is that of a folded normal number."""
     z = (p.loc - q.loc) / p.scale
-    distance = p.scale * (math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * rushlight.erf(z / math.sqrt(2)))
+    distance = p.scale * (
+        math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * rushlight.erf(z / math.sqrt(2))
+    )
     return (2 * q.scale).log() + distance / q.scale - p.entropy()
 
 

@@ -1,4 +1,5 @@
 """Correlated normal vectors, and random matrices: covariances and correlations."""
+
 from __future__ import annotations
 
 import math
@@ -6,31 +7,47 @@ import warnings
 from typing import Any
 
 import rushlight
-from rushlight.distributions import constraints
-from rushlight.distributions.distribution import Distribution, ExponentialFamily, computed, eps_of, normal
-from rushlight.distributions.gamma import Beta, Chi2
-from rushlight.distributions.vector_transforms import in_triangle
 from rushlight.base.errors import explain
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
+from rushlight.distributions import constraints
+from rushlight.distributions.distribution import (
+    Distribution,
+    ExponentialFamily,
+    computed,
+    eps_of,
+    normal,
+)
+from rushlight.distributions.gamma import Beta, Chi2
+from rushlight.distributions.vector_transforms import in_triangle
 
-SQUARES = {"covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
-           "scale_tril": constraints.lower_cholesky}
+SQUARES = {
+    "covariance_matrix": constraints.positive_definite,
+    "precision_matrix": constraints.positive_definite,
+    "scale_tril": constraints.lower_cholesky,
+}
 
 
 def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
     """The one that was given."""
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
-        raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        raise ValueError(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        )
     name, m = given[0]
     if m.dim() < 2:
-        raise ValueError(explain(f"{name} must be at least two-dimensional, with optional leading batch dimensions"))
+        raise ValueError(
+            explain(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        )
     return name, m
 
 
 def triangle_of_inverse(precision: Any) -> Any:
-    """L with L L' = precision^-1, by Cholesky's factor of the matrix turned around: no inverse is computed."""
+    """L with L L' = precision^-1, by Cholesky's factor of the matrix turned around: no inverse is
+    computed."""
     turned = rushlight.linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1)).mT
     eye = rushlight.eye(precision.shape[-1], dtype=precision.dtype)
     return rushlight.linalg.solve_triangular(turned, eye, upper=False)
@@ -50,12 +67,15 @@ def log_diagonal(tril: Any) -> Any:
 
 def mahalanobis(tril: Any, x: Any) -> Any:
     """x' (L L')^-1 x."""
-    return rushlight.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
+    return (
+        rushlight.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
+    )
 
 
 class OfMatrix(Distribution):
-    """Given by one of three forms of a covariance; the others are computed when asked for, from `_unbroadcasted_scale_tril`,
-    which has no more matrices than were given. (It has no __init__: gpytorch calls that of Distribution.)"""
+    """Given by one of three forms of a covariance; the others are computed when asked for, from
+    `_unbroadcasted_scale_tril`, which has no more matrices than were given. (It has no __init__:
+    gpytorch calls that of Distribution.)"""
 
     _unbroadcasted_scale_tril: Any
 
@@ -84,7 +104,8 @@ class OfMatrix(Distribution):
 
 
 class MultivariateNormal(OfMatrix):
-    """p(x) = exp(-1/2 (x - loc)' C^-1 (x - loc)) / sqrt((2 pi)^n det C), C = L L' with L `scale_tril`.
+    """p(x) = exp(-1/2 (x - loc)' C^-1 (x - loc)) / sqrt((2 pi)^n det C), C = L L' with L
+    `scale_tril`.
 
     Give one of `covariance_matrix`, `precision_matrix`, `scale_tril`.
 
@@ -97,12 +118,23 @@ class MultivariateNormal(OfMatrix):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
-                 scale_tril: Tensor | None = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        loc: Any,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        name, m = only({"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
-                        "scale_tril": scale_tril})
+        name, m = only(
+            {
+                "covariance_matrix": covariance_matrix,
+                "precision_matrix": precision_matrix,
+                "scale_tril": scale_tril,
+            }
+        )
         batch = rushlight.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
         self.__dict__[name] = m.expand(*batch, *m.shape[-2:])
         self.loc = loc.expand(*batch, loc.shape[-1])
@@ -111,8 +143,10 @@ class MultivariateNormal(OfMatrix):
 
     mean = property(lambda self: self.loc, doc="loc.")
     mode = property(lambda self: self.loc, doc="loc.")
-    variance = property(lambda self: self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self.loc.shape),
-                        doc="The diagonal of the covariance.")
+    variance = property(
+        lambda self: self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self.loc.shape),
+        doc="The diagonal of the covariance.",
+    )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise = normal(self._extended_shape(sample_shape), self.loc)
@@ -123,11 +157,14 @@ class MultivariateNormal(OfMatrix):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - self.half_log_det()
 
     def entropy(self) -> Tensor:
-        return (0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.half_log_det()).expand(self._batch_shape)
+        return (
+            0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.half_log_det()
+        ).expand(self._batch_shape)
 
 
 class LowRankMultivariateNormal(Distribution):
-    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,). Work grows with n m^2.
+    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,).
+    Work grows with n m^2.
 
     >>> W, D = rushlight.tensor([[1.], [2.]]), rushlight.ones(2)
     >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W, D).covariance_matrix
@@ -135,8 +172,11 @@ class LowRankMultivariateNormal(Distribution):
             [2., 5.]])
     """
 
-    arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
-                       "cov_diag": constraints.independent(constraints.positive, 1)}
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
     support = constraints.real_vector
     has_rsample = True
 
@@ -148,18 +188,29 @@ class LowRankMultivariateNormal(Distribution):
             raise ValueError(f"cov_factor must be a batch of matrices with shape {n[0]} x m")
         if cov_diag.shape[-1:] != n:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {tuple(n)}")
-        batch = rushlight.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+        batch = rushlight.broadcast_shapes(
+            loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
+        )
         self.loc, self.cov_diag = loc.expand(*batch, *n), cov_diag.expand(*batch, *n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
         super().__init__(batch, n, validate_args)
 
     mean = property(lambda self: self.loc, doc="loc.")
     mode = property(lambda self: self.loc, doc="loc.")
-    variance = property(lambda self: self.cov_factor.pow(2).sum(-1) + self.cov_diag, doc="The diagonal of the covariance.")
-    covariance_matrix = property(lambda self: self.cov_factor @ self.cov_factor.mT + rushlight.diag_embed(self.cov_diag),
-                                 doc="W W' + diag(D).")
-    scale_tril = property(lambda self: rushlight.linalg.cholesky(self.covariance_matrix), doc="Its factor.")
-    precision_matrix = property(lambda self: rushlight.linalg.inv(self.covariance_matrix), doc="Its inverse.")
+    variance = property(
+        lambda self: self.cov_factor.pow(2).sum(-1) + self.cov_diag,
+        doc="The diagonal of the covariance.",
+    )
+    covariance_matrix = property(
+        lambda self: self.cov_factor @ self.cov_factor.mT + rushlight.diag_embed(self.cov_diag),
+        doc="W W' + diag(D).",
+    )
+    scale_tril = property(
+        lambda self: rushlight.linalg.cholesky(self.covariance_matrix), doc="Its factor."
+    )
+    precision_matrix = property(
+        lambda self: rushlight.linalg.inv(self.covariance_matrix), doc="Its inverse."
+    )
 
     @property
     def capacitance_tril(self) -> Any:
@@ -172,7 +223,11 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         shared = normal((*shape[:-1], self.cov_factor.shape[-1]), self.loc)
         own = normal(shape, self.loc)
-        return self.loc + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * own
+        return (
+            self.loc
+            + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1)
+            + self.cov_diag.sqrt() * own
+        )
 
     def log_det(self) -> Any:
         """Of the covariance, by the matrix determinant lemma."""
@@ -181,7 +236,9 @@ class LowRankMultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """By Woodbury's formula for the inverse."""
         x = self.checked(value) - self.loc
-        projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(-1)
+        projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(
+            -1
+        )
         m = (x.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self.capacitance_tril, projected)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self.log_det() + m)
 
@@ -190,10 +247,11 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(OfMatrix, ExponentialFamily):
-    """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V = L L', for df > n - 1.
+    """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V =
+    L L', for df > n - 1.
 
-    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of `covariance_matrix`
-    (V), `precision_matrix`, `scale_tril` (L).
+    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of
+    `covariance_matrix` (V), `precision_matrix`, `scale_tril` (L).
 
     >>> rushlight.distributions.Wishart(rushlight.tensor(3.), rushlight.eye(2)).mean
     tensor([[3., 0.],
@@ -204,10 +262,21 @@ class Wishart(OfMatrix, ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
 
-    def __init__(self, df: Any, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
-                 scale_tril: Tensor | None = None, validate_args: bool | None = None):
-        name, m = only({"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
-                        "scale_tril": scale_tril})
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
+        name, m = only(
+            {
+                "covariance_matrix": covariance_matrix,
+                "precision_matrix": precision_matrix,
+                "scale_tril": scale_tril,
+            }
+        )
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
         if not holds(df > n - 1):
@@ -217,7 +286,9 @@ class Wishart(OfMatrix, ExponentialFamily):
         super().__init__(batch, (n, n), validate_args)
         self._unbroadcasted_scale_tril = triangle(name, m)
 
-    mean = property(lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V.")
+    mean = property(
+        lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V."
+    )
 
     @property
     def mode(self) -> Tensor:
@@ -229,16 +300,19 @@ class Wishart(OfMatrix, ExponentialFamily):
     def variance(self) -> Tensor:
         v: Any = self.covariance_matrix
         d = v.diagonal(dim1=-2, dim2=-1)
-        return self.df.view(*self._batch_shape, 1, 1) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
+        return self.df.view(*self._batch_shape, 1, 1) * (
+            v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2)
+        )
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
-        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933).
+        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M.
+        Bartlett, 1933).
 
         Like torch's, which takes the definite for the singular: it warns and draws them again, at
-        most `max_try_correction` times. """
+        most `max_try_correction` times."""
         made = self.drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
-        if self._batch_shape:                     # the samples of which some matrix is
+        if self._batch_shape:  # the samples of which some matrix is
             again = again.amax(tuple(range(-len(self._batch_shape), 0)))
         if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
@@ -257,8 +331,12 @@ class Wishart(OfMatrix, ExponentialFamily):
     def drawn(self, sample_shape: tuple) -> Tensor:
         """Samples as they are drawn."""
         n = self._event_shape[-1]
-        df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(*self._batch_shape, n)
-        roots = Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()
+        df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(
+            *self._batch_shape, n
+        )
+        roots = (
+            Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()
+        )
         lower = rushlight.tril_indices(n, n, -1)
         below = normal((*sample_shape, *self._batch_shape, lower.shape[1]), self.df)
         a = rushlight.diag_embed(roots) + (in_triangle(below, -1) if n > 1 else 0)
@@ -267,23 +345,37 @@ class Wishart(OfMatrix, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, df = self.checked(value), self._event_shape[-1], self.df
-        log_det = rushlight.linalg.slogdet(x).logabsdet          # of whole x: a triangle alone gives no gradient of it
+        log_det = rushlight.linalg.slogdet(
+            x
+        ).logabsdet  # of whole x: a triangle alone gives no gradient of it
         trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return (-df * (n * math.log(2) / 2 + self.half_log_det()) - rushlight.mvlgamma(df / 2, n)
-                + (df - n - 1) / 2 * log_det - trace / 2)
+        return (
+            -df * (n * math.log(2) / 2 + self.half_log_det())
+            - rushlight.mvlgamma(df / 2, n)
+            + (df - n - 1) / 2 * log_det
+            - trace / 2
+        )
 
     def entropy(self) -> Tensor:
         n, df = self._event_shape[-1], self.df
-        digammas = rushlight.digamma((df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2).sum(-1)
-        return ((n + 1) * (n * math.log(2) / 2 + self.half_log_det()) + rushlight.mvlgamma(df / 2, n)
-                - (df - n - 1) / 2 * (digammas) + n * df / 2)
+        digammas = rushlight.digamma(
+            (df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2
+        ).sum(-1)
+        return (
+            (n + 1) * (n * math.log(2) / 2 + self.half_log_det())
+            + rushlight.mvlgamma(df / 2, n)
+            - (df - n - 1) / 2 * (digammas)
+            + n * df / 2
+        )
 
 
 class LKJCholesky(Distribution):
-    """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n = `dim`.
+    """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n
+    = `dim`.
 
-    With `concentration` 1 all matrices are alike, with more they are near the identity. D. Lewandowski, D. Kurowicka,
-    H. Joe, *Generating random correlation matrices based on vines and extended onion method*, 2009.
+    With `concentration` 1 all matrices are alike, with more they are near the identity. D.
+    Lewandowski, D. Kurowicka, H. Joe, *Generating random correlation matrices based on vines and
+    extended onion method*, 2009.
 
     >>> L = rushlight.distributions.LKJCholesky(3, 2.0).sample()
     >>> (L @ L.mT).diagonal().allclose(rushlight.ones(3))
@@ -295,7 +387,9 @@ class LKJCholesky(Distribution):
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
         if dim < 2:
-            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+            raise ValueError(
+                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+            )
         self.dim = dim
         self.concentration = rushlight.as_tensor(concentration) + 0.0
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
@@ -313,11 +407,13 @@ class LKJCholesky(Distribution):
         offset = rushlight.cat([row.new_zeros((1,)), row])
         a, b = offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset
         y = Beta(a, b, validate_args=False).sample(sample_shape).unsqueeze(-1)
-        directions: Any = rushlight.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(-1)
+        directions: Any = rushlight.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(
+            -1
+        )
         sphere = directions / directions.norm(dim=-1, keepdim=True)
         sphere = rushlight.where(rushlight.arange(self.dim).unsqueeze(-1) == 0, 0.0, sphere)
         w = y.sqrt() * sphere
-        left = (1 - (w ** 2).sum(-1)).clamp(min=rushlight.finfo(w.dtype).tiny).sqrt()
+        left = (1 - (w**2).sum(-1)).clamp(min=rushlight.finfo(w.dtype).tiny).sqrt()
         return w + rushlight.diag_embed(left)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -330,9 +426,13 @@ class LKJCholesky(Distribution):
     def log_norm(self, alpha: Any) -> Any:
         """The logarithm of the density's integral."""
         n = self.dim - 1
-        return (rushlight.mvlgamma(alpha - 0.5, n) - rushlight.lgamma(alpha) * n + 0.5 * n * math.log(math.pi))
+        return (
+            rushlight.mvlgamma(alpha - 0.5, n)
+            - rushlight.lgamma(alpha) * n
+            + 0.5 * n * math.log(math.pi)
+        )
 
 
-_precision_to_scale_tril = triangle_of_inverse    # torch's private name, which libraries import
+_precision_to_scale_tril = triangle_of_inverse  # torch's private name, which libraries import
 
 __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]

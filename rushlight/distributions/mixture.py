@@ -1,19 +1,21 @@
 """Mixtures of distributions of one family, and von Mises' distribution on the circle."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import rushlight
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical
 from rushlight.distributions.distribution import Distribution, broadcast_all
-from rushlight.base.size import Size
-from rushlight.core.tensor import Tensor
 
 
 class MixtureSameFamily(Distribution):
-    """p(x) = sum of w_i p_i(x): a batch of components, in the last batch dimension, chosen by a `Categorical`.
+    """p(x) = sum of w_i p_i(x): a batch of components, in the last batch dimension, chosen by a
+    `Categorical`.
 
     >>> d = rushlight.distributions
     >>> mix = d.Categorical(rushlight.ones(2))
@@ -21,26 +23,47 @@ class MixtureSameFamily(Distribution):
     tensor(1.)
     """
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution,
-                 validate_args: bool | None = None):
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ):
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
+            raise ValueError(
+                " The Mixture distribution needs to be an  instance of "
+                "torch.distributions.Categorical"
+            )
         if not isinstance(component_distribution, Distribution):
-            raise ValueError("The Component distribution need to be an instance of torch.distributions.Distribution")
-        self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
+            raise ValueError(
+                "The Component distribution need to be an instance of "
+                "torch.distributions.Distribution"
+            )
+        self._mixture_distribution, self._component_distribution = (
+            mixture_distribution,
+            component_distribution,
+        )
         batch = component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch)):
             if a != 1 and b != 1 and a != b:
-                raise ValueError(f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not "
-                                 f"compatible with `component_distribution.batch_shape`({batch})")
+                raise ValueError(
+                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is "
+                    "not "
+                    f"compatible with `component_distribution.batch_shape`({batch})"
+                )
         n = mixture_distribution._num_events
         if n != component_distribution.batch_shape[-1]:
-            raise ValueError(f"`mixture_distribution component` ({n}) does not equal "
-                             f"`component_distribution.batch_shape[-1]` ({component_distribution.batch_shape[-1]})")
+            raise ValueError(
+                f"`mixture_distribution component` ({n}) does not equal "
+                "`component_distribution.batch_shape[-1]` "
+                f"({component_distribution.batch_shape[-1]})"
+            )
         super().__init__(batch, component_distribution.event_shape, validate_args)
 
     mixture_distribution = property(lambda self: self._mixture_distribution, doc="Which component.")
-    component_distribution = property(lambda self: self._component_distribution, doc="The components.")
+    component_distribution = property(
+        lambda self: self._component_distribution, doc="The components."
+    )
 
     @constraints.dependent_property(event_dim=None)
     def support(self) -> Any:
@@ -48,12 +71,18 @@ class MixtureSameFamily(Distribution):
         inner = self._component_distribution.support
         if constraints.is_dependent(inner):
             return inner
-        return constraints.Constraint("MixtureSameFamilyConstraint()", lambda x: inner.check(self.padded(x)),
-                                      inner.event_dim, inner.is_discrete)
+        return constraints.Constraint(
+            "MixtureSameFamilyConstraint()",
+            lambda x: inner.check(self.padded(x)),
+            inner.event_dim,
+            inner.is_discrete,
+        )
 
     def expand_into(self, new: Any, batch: Size) -> None:
         new._mixture_distribution = self._mixture_distribution.expand(batch)
-        new._component_distribution = self._component_distribution.expand((*batch, self._mixture_distribution._num_events))
+        new._component_distribution = self._component_distribution.expand(
+            (*batch, self._mixture_distribution._num_events)
+        )
 
     def padded(self, x: Tensor) -> Any:
         """With a dimension for the components."""
@@ -77,7 +106,9 @@ class MixtureSameFamily(Distribution):
         return (w * c.variance).sum(dim) + of_means.sum(dim)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return (self._component_distribution.cdf(self.padded(value)) * self._mixture_distribution.probs).sum(-1)
+        return (
+            self._component_distribution.cdf(self.padded(value)) * self._mixture_distribution.probs
+        ).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         of_components = self._component_distribution.log_prob(self.padded(self.checked(value)))
@@ -89,11 +120,16 @@ class MixtureSameFamily(Distribution):
             dim, n = len(sample_shape) + len(self._batch_shape), len(self._event_shape)
             which: Any = self._mixture_distribution.sample(sample_shape)
             drawn: Any = self._component_distribution.sample(sample_shape)
-            which = which.reshape(*which.shape, *[1] * (n + 1)).expand(*which.shape, 1, *self._event_shape)
+            which = which.reshape(*which.shape, *[1] * (n + 1)).expand(
+                *which.shape, 1, *self._event_shape
+            )
             return drawn.gather(dim, which).squeeze(dim)
 
     def __repr__(self) -> str:
-        return f"MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})"
+        return (
+            f"MixtureSameFamily(\n  {self._mixture_distribution},\n  "
+            f"{self._component_distribution})"
+        )
 
 
 class VonMises(Distribution):
@@ -126,13 +162,14 @@ class VonMises(Distribution):
         return k * rushlight.cos(self.checked(value) - self.loc) - math.log(2 * math.pi) - log_i0
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in float64."""
+        """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in
+        float64."""
         with rushlight.no_grad():
             shape = self._extended_shape(sample_shape)
             loc, k = self.loc.double(), self.concentration.double()
-            tau = 1 + (1 + 4 * k ** 2).sqrt()
+            tau = 1 + (1 + 4 * k**2).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
-            r = rushlight.where(k < 1e-5, 1 / k + k, (1 + rho ** 2) / (2 * rho)).expand(shape)
+            r = rushlight.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho)).expand(shape)
             k, x = k.expand(shape), rushlight.zeros(shape, dtype=rushlight.float64)
             done = rushlight.zeros(shape, dtype=rushlight.bool)
             while not done.all():

@@ -1,10 +1,12 @@
 """Continuous stand-ins of discrete distributions, through whose samples gradients go."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
 import rushlight
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.discrete import Categorical, OfCategorical
 from rushlight.distributions.distribution import (
@@ -18,11 +20,11 @@ from rushlight.distributions.distribution import (
 )
 from rushlight.distributions.elementwise_transforms import ExpTransform, SigmoidTransform
 from rushlight.distributions.transformed import TransformedDistribution
-from rushlight.core.tensor import Tensor
 
 
 class LogitRelaxedBernoulli(OfOutcomes):
-    """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C. Maddison et al., 2017).
+    """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C.
+    Maddison et al., 2017).
 
     >>> d = rushlight.distributions.LogitRelaxedBernoulli(rushlight.tensor(1.), probs=rushlight.tensor(0.5))
     >>> d.log_prob(rushlight.tensor(0.)).exp()  # of a logistic variable
@@ -32,7 +34,13 @@ class LogitRelaxedBernoulli(OfOutcomes):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ):
         self.temperature = temperature
         self.given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
@@ -46,11 +54,14 @@ class LogitRelaxedBernoulli(OfOutcomes):
     def log_prob(self, value: Tensor) -> Tensor:
         logits, y = broadcast_all(self.logits, self.checked(value))
         difference = logits - y * self.temperature
-        return rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
+        return (
+            rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
+        )
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """x = sigmoid((logits + logit(u)) / temperature), u uniform: in (0, 1), near 0 or 1 if the temperature is low.
+    """x = sigmoid((logits + logit(u)) / temperature), u uniform: in (0, 1), near 0 or 1 if the
+    temperature is low.
 
     C. Maddison, A. Mnih, Y. W. Teh, *The concrete distribution*, 2017.
 
@@ -63,8 +74,16 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints = OfOutcomes.arg_constraints
     support = constraints.unit_interval
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ):
+        super().__init__(
+            LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args
+        )
 
     temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
     probs = property(lambda self: self.base_dist.probs, doc="The probability of 1.")
@@ -72,7 +91,8 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(OfCategorical):
-    """x = log softmax((logits + gumbel) / temperature): the logarithm of a `RelaxedOneHotCategorical`.
+    """x = log softmax((logits + gumbel) / temperature): the logarithm of a
+    `RelaxedOneHotCategorical`.
 
     >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5), rushlight.tensor([1., 2.]))
     >>> d.sample().exp().sum().isclose(rushlight.tensor(1.))
@@ -82,8 +102,13 @@ class ExpRelaxedCategorical(OfCategorical):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
-                 validate_args: bool | None = None):
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
         self.temperature = temperature
         super().__init__(Categorical(probs, logits), validate_args)
 
@@ -97,13 +122,16 @@ class ExpRelaxedCategorical(OfCategorical):
         n = self._event_shape[0]
         logits, y = broadcast_all(self.logits, self.checked(value))
         temperature = rushlight.as_tensor(self.temperature, dtype=logits.dtype)
-        scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(-(n - 1))
+        scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(
+            -(n - 1)
+        )
         score = logits - y * temperature
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """x = softmax((logits + gumbel) / temperature): in the simplex, near a corner if the temperature is low.
+    """x = softmax((logits + gumbel) / temperature): in the simplex, near a corner if the
+    temperature is low.
 
     E. Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
@@ -116,9 +144,16 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     arg_constraints = OUTCOME_CONSTRAINTS
     support = constraints.simplex
 
-    def __init__(self, temperature: Any, probs: Tensor | None = None, logits: Tensor | None = None,
-                 validate_args: bool | None = None):
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args)
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
+        super().__init__(
+            ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args
+        )
 
     temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
     probs = property(lambda self: self.base_dist.probs, doc="The probability of each outcome.")
@@ -138,8 +173,13 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
-                 validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ):
         self.given_as(probs, logits)
         if probs is not None:
             self.probs = clamp_probs(self.probs)
@@ -165,9 +205,14 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
         """log C."""
         p = self.cut
         found = (rushlight.log1p(-p) - rushlight.log(p)).abs().log() - rushlight.where(
-            p <= 0.5, rushlight.log1p(-2.0 * p.clamp(max=0.5)), rushlight.log(2.0 * p.clamp(min=0.5) - 1.0))
+            p <= 0.5,
+            rushlight.log1p(-2.0 * p.clamp(max=0.5)),
+            rushlight.log(2.0 * p.clamp(min=0.5) - 1.0),
+        )
         x = (self.probs - 0.5).pow(2)
-        return rushlight.where(self.outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
+        return rushlight.where(
+            self.outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -179,9 +224,13 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         p = self.cut
-        found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (rushlight.log1p(-p) - rushlight.log(p)).pow(2)
+        found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (
+            rushlight.log1p(-p) - rushlight.log(p)
+        ).pow(2)
         x = (self.probs - 0.5).pow(2)
-        return rushlight.where(self.outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
+        return rushlight.where(
+            self.outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
+        )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
@@ -199,8 +248,9 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     def icdf(self, value: Tensor) -> Tensor:
         p = self.cut
-        found = (rushlight.log1p(-p + value * (2.0 * p - 1.0)) - rushlight.log1p(-p)) / (rushlight.log(p)
-                                                                                       - rushlight.log1p(-p))
+        found = (rushlight.log1p(-p + value * (2.0 * p - 1.0)) - rushlight.log1p(-p)) / (
+            rushlight.log(p) - rushlight.log1p(-p)
+        )
         return rushlight.where(self.outside, found, value)
 
     def entropy(self) -> Tensor:

@@ -1,4 +1,6 @@
-"""Functions y = f(x) that turn one random variable into another: with inverse and the logarithm of |dy/dx|."""
+"""Functions y = f(x) that turn one random variable into another: with inverse and the logarithm of
+|dy/dx|."""
+
 from __future__ import annotations
 
 import math
@@ -6,17 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
-from rushlight.distributions import constraints
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
+from rushlight.distributions import constraints
 
 
 class Transform:
     """y = f(x), from values in `domain` to values in `codomain`.
 
-    A subclass gives `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1` the last pair is
-    kept, so that the inverse of a result is the very x that it was made of.
+    A subclass gives `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1`
+    the last pair is kept, so that the inverse of a result is the very x that it was made of.
 
     >>> f = rushlight.distributions.ExpTransform(cache_size=1)
     >>> x = rushlight.tensor([1., 2.])
@@ -39,7 +41,9 @@ class Transform:
     def sign(self) -> int:
         """+1 if it increases, -1 if it decreases."""
         if self._sign is None:
-            raise NotImplementedError(f"{type(self).__name__} neither increases nor decreases everywhere")
+            raise NotImplementedError(
+                f"{type(self).__name__} neither increases nor decreases everywhere"
+            )
         return self._sign
 
     @property
@@ -59,6 +63,7 @@ class Transform:
         if cache_size == self._cache_size:
             return self
         from copy import copy
+
         twin = copy(self)
         twin._cache_size, twin._pair = cache_size, (None, None)
         return twin
@@ -101,7 +106,11 @@ class Transform:
     __hash__ = None  # type: ignore[assignment]
 
     def facts(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_cache_size", "_pair")}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_cache_size", "_pair")
+        }
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -113,7 +122,11 @@ class InverseTransform(Transform):
     def __init__(self, transform: Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
-        self.domain, self.codomain, self.bijective = transform.codomain, transform.domain, transform.bijective
+        self.domain, self.codomain, self.bijective = (
+            transform.codomain,
+            transform.domain,
+            transform.bijective,
+        )
 
     sign = property(lambda self: self._inv.sign)
     inv = property(lambda self: self._inv)
@@ -164,7 +177,11 @@ class ComposeTransform(Transform):
         """
         if not self.parts:
             return constraints.real, constraints.real
-        domain, codomain, n = self.parts[0].domain, self.parts[-1].codomain, self.parts[-1].codomain.event_dim
+        domain, codomain, n = (
+            self.parts[0].domain,
+            self.parts[-1].codomain,
+            self.parts[-1].codomain.event_dim,
+        )
         for part in reversed(self.parts):
             n = max(n + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
         if n > domain.event_dim:
@@ -231,7 +248,8 @@ def sum_last(x: Tensor, n: int) -> Any:
 
 
 class IndependentTransform(Transform):
-    """y = f(x), log |dy/dx| added up over the last `reinterpreted_batch_ndims` dimensions: these are one value.
+    """y = f(x), log |dy/dx| added up over the last `reinterpreted_batch_ndims` dimensions: these
+    are one value.
 
     >>> f = rushlight.distributions.IndependentTransform(rushlight.distributions.ExpTransform(), 1)
     >>> x = rushlight.tensor([1., 2.])
@@ -239,9 +257,14 @@ class IndependentTransform(Transform):
     tensor(3.)
     """
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
+    def __init__(
+        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
+    ):
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
+        self.base_transform, self.reinterpreted_batch_ndims = (
+            base_transform,
+            reinterpreted_batch_ndims,
+        )
         self.bijective = base_transform.bijective
         self.domain = constraints.independent(base_transform.domain, reinterpreted_batch_ndims)
         self.codomain = constraints.independent(base_transform.codomain, reinterpreted_batch_ndims)
@@ -255,7 +278,9 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return sum_last(
+            self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims
+        )
 
     def forward_shape(self, shape: Any) -> Size:
         return self.base_transform.forward_shape(shape)
@@ -286,13 +311,13 @@ class ReshapeTransform(Transform):
         self.codomain = constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x: Any) -> Tensor:
-        return x.reshape(*x.shape[:x.dim() - len(self.in_shape)], *self.out_shape)
+        return x.reshape(*x.shape[: x.dim() - len(self.in_shape)], *self.out_shape)
 
     def _inverse(self, y: Any) -> Tensor:
-        return y.reshape(*y.shape[:y.dim() - len(self.out_shape)], *self.in_shape)
+        return y.reshape(*y.shape[: y.dim() - len(self.out_shape)], *self.in_shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        return rushlight.zeros(x.shape[:x.dim() - len(self.in_shape)], dtype=x.dtype)
+        return rushlight.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype)
 
     def forward_shape(self, shape: Any) -> Size:
         return self.changed(shape, self.in_shape, self.out_shape)
@@ -303,5 +328,9 @@ class ReshapeTransform(Transform):
     def changed(self, shape: Any, before: Size, after: Size) -> Size:
         n = len(shape) - len(before)
         if n < 0 or tuple(shape[n:]) != tuple(before):
-            raise ValueError(explain(f"Shape mismatch: expected {tuple(shape)[max(n, 0):]} but got {tuple(before)}"))
+            raise ValueError(
+                explain(
+                    f"Shape mismatch: expected {tuple(shape)[max(n, 0) :]} but got {tuple(before)}"
+                )
+            )
         return Size((*shape[:n], *after))

@@ -1,4 +1,5 @@
 """Distributions of f(x), x of another distribution; and independent dimensions as one value."""
+
 from __future__ import annotations
 
 import math
@@ -6,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
+from rushlight.base.errors import explain
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.continuous import Exponential, Normal, Uniform
 from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, tiny_of
@@ -14,35 +18,47 @@ from rushlight.distributions.elementwise_transforms import (
     ExpTransform,
     PowerTransform,
 )
-from rushlight.distributions.vector_transforms import StickBreakingTransform
 from rushlight.distributions.transform import ComposeTransform, Transform, sum_last
-from rushlight.base.errors import explain
-from rushlight.base.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.distributions.vector_transforms import StickBreakingTransform
 
 EULER_GAMMA = 0.57721566490153286060
 
 
 class Independent(Distribution):
-    """p(x) = product of p_i(x_i): the last `reinterpreted_batch_ndims` dimensions of a batch as one value.
+    """p(x) = product of p_i(x_i): the last `reinterpreted_batch_ndims` dimensions of a batch as one
+    value.
 
     >>> d = rushlight.distributions.Independent(rushlight.distributions.Normal(rushlight.zeros(4, 3), rushlight.ones(3)), 1)
     >>> d.batch_shape, d.event_shape, d.log_prob(rushlight.zeros(4, 3)).shape
     (torch.Size([4]), torch.Size([3]), torch.Size([4]))
     """
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None):
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ):
         n = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
         if n < 0:
-            raise ValueError(explain("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                                     f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"))
-        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+            raise ValueError(
+                explain(
+                    "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                    "actual "
+                    f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
+                )
+            )
+        self.base_dist, self.reinterpreted_batch_ndims = (
+            base_distribution,
+            reinterpreted_batch_ndims,
+        )
         shape = base_distribution.batch_shape + base_distribution.event_shape
         super().__init__(shape[:n], shape[n:], validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
     has_enumerate_support = property(
-        lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support)
+        lambda self: self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+    )
     mean = property(lambda self: self.base_dist.mean, doc="The expected value.")
     mode = property(lambda self: self.base_dist.mode, doc="The most probable value.")
     variance = property(lambda self: self.base_dist.variance, doc="Of each number.")
@@ -53,7 +69,7 @@ class Independent(Distribution):
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
     def expand_into(self, new: Any, batch: Size) -> None:
-        inner = self._event_shape[:self.reinterpreted_batch_ndims]
+        inner = self._event_shape[: self.reinterpreted_batch_ndims]
         new.base_dist = self.base_dist.expand((*batch, *inner))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -86,24 +102,37 @@ class TransformedDistribution(Distribution):
     tensor(0.5000)
     """
 
-    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform],
-                 validate_args: bool | None = None):
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | Sequence[Transform],
+        validate_args: bool | None = None,
+    ):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
-            raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
+            raise ValueError(
+                f"transforms must be a Transform or a list of Transforms, but was {transforms}"
+            )
         whole = ComposeTransform(self.transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(base_shape) < whole.domain.event_dim:
-            raise ValueError(f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
-                             f"{base_shape}.")
+            raise ValueError(
+                "base_distribution needs to have shape with size at least "
+                f"{whole.domain.event_dim}, but got "
+                f"{base_shape}."
+            )
         shape = whole.forward_shape(base_shape)
         expanded = whole.inverse_shape(shape)
         if tuple(base_shape) != tuple(expanded):  # by a transform's own arguments
-            base_distribution = base_distribution.expand(expanded[:len(expanded) - len(base_distribution.event_shape)])
+            base_distribution = base_distribution.expand(
+                expanded[: len(expanded) - len(base_distribution.event_shape)]
+            )
         more = whole.domain.event_dim - len(base_distribution.event_shape)
         self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
-        n = whole.codomain.event_dim + max(len(self.base_dist.event_shape) - whole.domain.event_dim, 0)
-        super().__init__(shape[:len(shape) - n], shape[len(shape) - n:], validate_args)
+        n = whole.codomain.event_dim + max(
+            len(self.base_dist.event_shape) - whole.domain.event_dim, 0
+        )
+        super().__init__(shape[: len(shape) - n], shape[len(shape) - n :], validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
 
@@ -116,9 +145,9 @@ class TransformedDistribution(Distribution):
         return constraints.independent(found, n) if n > 0 else found
 
     def expand_into(self, new: Any, batch: Size) -> None:
-        super().expand_into(new, batch)           # the arguments of a subclass
+        super().expand_into(new, batch)  # the arguments of a subclass
         shape = ComposeTransform(self.transforms).inverse_shape((*batch, *self._event_shape))
-        new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
+        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with rushlight.no_grad():
@@ -137,7 +166,9 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             n += transform.domain.event_dim - transform.codomain.event_dim
-            total = total - sum_last(transform.log_abs_det_jacobian(x, y), n - transform.domain.event_dim)
+            total = total - sum_last(
+                transform.log_abs_det_jacobian(x, y), n - transform.domain.event_dim
+            )
             y = x
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
@@ -176,7 +207,9 @@ class LogNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.loc, doc="The mean of the logarithm.")
     scale = property(lambda self: self.base_dist.scale, doc="The deviation of the logarithm.")
-    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp(), doc="exp(loc + scale^2 / 2).")
+    mean = property(
+        lambda self: (self.loc + self.scale.pow(2) / 2).exp(), doc="exp(loc + scale^2 / 2)."
+    )
     mode = property(lambda self: (self.loc - self.scale.square()).exp(), doc="exp(loc - scale^2).")
 
     @property
@@ -201,7 +234,8 @@ class OfArguments(TransformedDistribution):
 
 
 class Gumbel(OfArguments):
-    """p(x) = exp(-(z + exp(-z))) / scale, z = (x - loc) / scale: the largest of many exponential numbers.
+    """p(x) = exp(-(z + exp(-z))) / scale, z = (x - loc) / scale: the largest of many exponential
+    numbers.
 
     >>> rushlight.distributions.Gumbel(0.0, 1.0).mean  # Euler's constant
     tensor(0.5772)
@@ -212,13 +246,20 @@ class Gumbel(OfArguments):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
-        base = Uniform(rushlight.full_like(self.loc, tiny_of(self.loc)),
-                       rushlight.full_like(self.loc, 1 - eps_of(self.loc)), validate_args)
+        base = Uniform(
+            rushlight.full_like(self.loc, tiny_of(self.loc)),
+            rushlight.full_like(self.loc, 1 - eps_of(self.loc)),
+            validate_args,
+        )
         super().__init__(base, self.made_by(), validate_args)
 
     def made_by(self) -> list[Transform]:
-        return [ExpTransform().inv, AffineTransform(0, -rushlight.ones_like(self.scale)), ExpTransform().inv,
-                AffineTransform(self.loc, -self.scale)]
+        return [
+            ExpTransform().inv,
+            AffineTransform(0, -rushlight.ones_like(self.scale)),
+            ExpTransform().inv,
+            AffineTransform(self.loc, -self.scale),
+        ]
 
     mean = property(lambda self: self.loc + self.scale * EULER_GAMMA, doc="loc + 0.5772 scale.")
     mode = property(lambda self: self.loc, doc="loc.")
@@ -254,8 +295,12 @@ class Weibull(OfArguments):
     def made_by(self) -> list[Transform]:
         return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
 
-    mean = property(lambda self: self.scale * rushlight.exp(rushlight.lgamma(1 + self.concentration_reciprocal)),
-                    doc="s Gamma(1 + 1/k).")
+    mean = property(
+        lambda self: (
+            self.scale * rushlight.exp(rushlight.lgamma(1 + self.concentration_reciprocal))
+        ),
+        doc="s Gamma(1 + 1/k).",
+    )
 
     @property
     def mode(self) -> Tensor:
@@ -265,8 +310,9 @@ class Weibull(OfArguments):
     @property
     def variance(self) -> Tensor:
         r = self.concentration_reciprocal
-        return self.scale.pow(2) * (rushlight.exp(rushlight.lgamma(1 + 2 * r))
-                                    - rushlight.exp(2 * rushlight.lgamma(1 + r)))
+        return self.scale.pow(2) * (
+            rushlight.exp(rushlight.lgamma(1 + 2 * r)) - rushlight.exp(2 * rushlight.lgamma(1 + r))
+        )
 
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal
@@ -309,32 +355,46 @@ class Pareto(OfArguments):
 
 
 class Kumaraswamy(OfArguments):
-    """p(x) = a b x^(a - 1) (1 - x^a)^(b - 1) for x in [0, 1]: like Beta, with a cdf that can be inverted.
+    """p(x) = a b x^(a - 1) (1 - x^a)^(b - 1) for x in [0, 1]: like Beta, with a cdf that can be
+    inverted.
 
     >>> d = rushlight.distributions.Kumaraswamy(rushlight.tensor(2.), rushlight.tensor(1.))
     >>> d.mean, d.cdf(rushlight.tensor(0.5))  # 1 - (1 - x^2)
     (tensor(0.6667), tensor(0.2500))
     """
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    arg_constraints = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
     support = constraints.unit_interval
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         one = rushlight.ones_like(self.concentration0)
-        super().__init__(Uniform(rushlight.zeros_like(one), one, validate_args), self.made_by(), validate_args)
+        super().__init__(
+            Uniform(rushlight.zeros_like(one), one, validate_args), self.made_by(), validate_args
+        )
 
     def made_by(self) -> list[Transform]:
-        return [PowerTransform(self.concentration0.reciprocal()), AffineTransform(1.0, -1.0),
-                PowerTransform(self.concentration1.reciprocal())]
+        return [
+            PowerTransform(self.concentration0.reciprocal()),
+            AffineTransform(1.0, -1.0),
+            PowerTransform(self.concentration1.reciprocal()),
+        ]
 
     mean = property(lambda self: self.moment(1), doc="b B(1 + 1/a, b).")
-    variance = property(lambda self: self.moment(2) - self.mean.pow(2), doc="The second moment less the mean's square.")
+    variance = property(
+        lambda self: self.moment(2) - self.mean.pow(2),
+        doc="The second moment less the mean's square.",
+    )
 
     def moment(self, n: int) -> Any:
         """E x^n = b B(1 + n/a, b)."""
         a, b = 1 + n / self.concentration1, self.concentration0
-        return rushlight.exp(b.log() + rushlight.lgamma(a) + rushlight.lgamma(b) - rushlight.lgamma(a + b))
+        return rushlight.exp(
+            b.log() + rushlight.lgamma(a) + rushlight.lgamma(b) - rushlight.lgamma(a + b)
+        )
 
     @property
     def mode(self) -> Tensor:

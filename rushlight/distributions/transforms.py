@@ -1,4 +1,5 @@
 """torch.distributions.transforms."""
+
 from rushlight.distributions.elementwise_transforms import (
     AbsTransform,
     AffineTransform,
@@ -9,6 +10,14 @@ from rushlight.distributions.elementwise_transforms import (
     TanhTransform,
 )
 from rushlight.distributions.elementwise_transforms import clipped_sigmoid as _clipped_sigmoid  # noqa: F401  # torch's private name
+from rushlight.distributions.transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    identity_transform,
+)
+from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private names
 from rushlight.distributions.vector_transforms import (
     CatTransform,
     CorrCholeskyTransform,
@@ -19,17 +28,26 @@ from rushlight.distributions.vector_transforms import (
     StackTransform,
     StickBreakingTransform,
 )
-from rushlight.distributions.transform import (
-    ComposeTransform,
-    IndependentTransform,
-    ReshapeTransform,
-    Transform,
-    identity_transform,
-)
-from rushlight.distributions.transform import InverseTransform as _InverseTransform  # noqa: F401  # torch's private names
 
-__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
-           "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
-           "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
-           "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
-           "identity_transform"]
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "CatTransform",
+    "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "identity_transform",
+]

@@ -1,4 +1,5 @@
 """torch.distributions.utils: probabilities and logits, triangles as vectors."""
+
 from __future__ import annotations
 
 from functools import cached_property
@@ -6,14 +7,20 @@ from typing import Any
 
 import rushlight
 from rushlight.core.mode import enable_grad
-from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
-from rushlight.distributions.vector_transforms import in_triangle, of_triangle
-from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.core.tensor import Tensor
+from rushlight.distributions.distribution import (
+    broadcast_all,
+    clamp_probs,
+    logits_to_probs,
+    probs_to_logits,
+)
+from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
+from rushlight.distributions.vector_transforms import in_triangle, of_triangle
 
 
 class lazy_property(cached_property):
-    """self.name = func(self), computed when first asked for, and kept; a part of the graph also where no_grad asks first.
+    """self.name = func(self), computed when first asked for, and kept; a part of the graph also
+    where no_grad asks first.
 
     >>> class Circle:
     ...     @rushlight.distributions.utils.lazy_property
@@ -32,7 +39,8 @@ class lazy_property(cached_property):
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """(m_00, m_10, m_11, m_20, ...): the lower triangle of (n, n) matrices, row by row, up to diagonal `diag`.
+    """(m_00, m_10, m_11, m_20, ...): the lower triangle of (n, n) matrices, row by row, up to
+    diagonal `diag`.
 
     >>> rushlight.distributions.utils.tril_matrix_to_vec(rushlight.tensor([[1., 0.], [2., 3.]]))
     tensor([1., 2., 3.])
@@ -44,7 +52,8 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
-    """m_00, m_10, m_11, m_20, ... = v: (n, n) matrices with these numbers in their lower triangle, row by row.
+    """m_00, m_10, m_11, m_20, ... = v: (n, n) matrices with these numbers in their lower triangle,
+    row by row.
 
     >>> rushlight.distributions.utils.vec_to_tril_matrix(rushlight.tensor([1., 2., 3.]))
     tensor([[1., 0.],
@@ -55,9 +64,18 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     """Normal numbers, as torch's private function that libraries of distributions import."""
-    return rushlight.normal(rushlight.zeros(shape, dtype=dtype, device=device),
-                            rushlight.ones(shape, dtype=dtype, device=device))
+    return rushlight.normal(
+        rushlight.zeros(shape, dtype=dtype, device=device),
+        rushlight.ones(shape, dtype=dtype, device=device),
+    )
 
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
-           "vec_to_tril_matrix"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]

@@ -1,4 +1,6 @@
-"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a distribution's cdf."""
+"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a
+distribution's cdf."""
+
 from __future__ import annotations
 
 import math
@@ -6,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
+from rushlight.base.size import Size
+from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import eps_of, tiny_of
 from rushlight.distributions.transform import Transform, sum_last
-from rushlight.base.size import Size
-from rushlight.core.tensor import Tensor
 
 
 class SoftmaxTransform(Transform):
@@ -69,7 +71,8 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """y = lower triangle of x below the diagonal + exp of its diagonal: any matrix becomes a Cholesky factor.
+    """y = lower triangle of x below the diagonal + exp of its diagonal: any matrix becomes a
+    Cholesky factor.
 
     >>> rushlight.distributions.LowerCholeskyTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
     tensor([[1., 0.],
@@ -104,7 +107,8 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix C.
+    """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix
+    C.
 
     Each row has length 1: its squares come from stick breaking.
 
@@ -118,7 +122,7 @@ class CorrCholeskyTransform(Transform):
     def _call(self, x: Any) -> Tensor:
         eps = eps_of(x)
         r = in_triangle(x.tanh().clamp(-1 + eps, 1 - eps), -1)
-        left = (1 - r ** 2).sqrt().cumprod(-1)
+        left = (1 - r**2).sqrt().cumprod(-1)
         r = r + rushlight.eye(r.shape[-1], dtype=r.dtype)
         return r * rushlight.nn.functional.pad(left[..., :-1], [1, 0], value=1)
 
@@ -191,7 +195,13 @@ class CatTransform(Transform):
     tensor([1., 2., 4.])
     """
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
+    def __init__(
+        self,
+        tseq: Sequence[Transform],
+        dim: int = 0,
+        lengths: Sequence[int] | None = None,
+        cache_size: int = 0,
+    ):
         super().__init__(cache_size)
         self.transforms, self.dim, self.lengths = list(tseq), dim, list(lengths or [1] * len(tseq))
         self.bijective = all(t.bijective for t in self.transforms)
@@ -205,12 +215,16 @@ class CatTransform(Transform):
         return rushlight.cat([t(part) for t, part in zip(self.transforms, self.parts(x))], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return rushlight.cat([t.inv(part) for t, part in zip(self.transforms, self.parts(y))], self.dim)
+        return rushlight.cat(
+            [t.inv(part) for t, part in zip(self.transforms, self.parts(y))], self.dim
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         n = self.domain.event_dim
-        terms = [sum_last(t.log_abs_det_jacobian(a, b), n - t.domain.event_dim)
-                 for t, a, b in zip(self.transforms, self.parts(x), self.parts(y))]
+        terms = [
+            sum_last(t.log_abs_det_jacobian(a, b), n - t.domain.event_dim)
+            for t, a, b in zip(self.transforms, self.parts(x), self.parts(y))
+        ]
         dim = self.dim - x.ndim if self.dim >= 0 else self.dim
         return rushlight.cat(terms, dim + n) if dim + n < 0 else sum(terms[1:], terms[0])
 
@@ -234,15 +248,32 @@ class StackTransform(Transform):
         return rushlight.unbind(x, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.stack([t(one) for t, one in zip(self.transforms, self.slices(x))], self.dim)
+        return rushlight.stack(
+            [t(one) for t, one in zip(self.transforms, self.slices(x))], self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return rushlight.stack([t.inv(one) for t, one in zip(self.transforms, self.slices(y))], self.dim)
+        return rushlight.stack(
+            [t.inv(one) for t, one in zip(self.transforms, self.slices(y))], self.dim
+        )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return rushlight.stack([t.log_abs_det_jacobian(a, b) for t, a, b in zip(
-            self.transforms, self.slices(x), self.slices(y))], self.dim)
+        return rushlight.stack(
+            [
+                t.log_abs_det_jacobian(a, b)
+                for t, a, b in zip(self.transforms, self.slices(x), self.slices(y))
+            ],
+            self.dim,
+        )
 
 
-__all__ = ["CatTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform", "LowerCholeskyTransform",
-           "PositiveDefiniteTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform"]
+__all__ = [
+    "CatTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "SoftmaxTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+]

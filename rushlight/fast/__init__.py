@@ -1,9 +1,10 @@
 """Faster ways for large arrays, which plug into the core from outside (core/faster.py).
 
-`index.py` says which op has which way from how many elements on; `policy.py` decides when compiled loops take over from
-NumPy. `off()` leaves everything to the reference kernels: results are right, their last bits may differ. With
-`RUSHLIGHT_FAST=0` in the environment they are off from the start.
+`index.py` says which op has which way from how many elements on; `policy.py` decides when compiled
+loops take over from NumPy. `off()` leaves everything to the reference kernels: results are right,
+their last bits may differ. With `RUSHLIGHT_FAST=0` in the environment they are off from the start.
 """
+
 from __future__ import annotations
 
 import os

@@ -1,17 +1,18 @@
 """Compiled loops of attention, for float32: scores exist for a few queries and 64 keys at a time.
 
-Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once for a head, and all other
-products find their rows as they lie. `T` queries are looked at together, and where keys are to come nobody looks beyond the
-last one that some of the T may see. After Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), and Dao,
-"FlashAttention-2" (2023).
+Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once
+for a head, and all other products find their rows as they lie. `T` queries are looked at together,
+and where keys are to come nobody looks beyond the last one that some of the T may see. After Rabe
+and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), and Dao, "FlashAttention-2" (2023).
 
-Arrays are given by their ids, as in fast/matmul_loops.py: NumPy's own objects say where they lie, for which Python takes 6 us.
-The numbers of a row have to follow each other, or the loops answer False; a mask, 0 if there is none, may lie in any way.
-Rows come 8 at a time, or one by one where only two are left; else zeros are below them (39 queries: 0.85 of the time).
+Arrays are given by their ids, as in fast/matmul_loops.py: NumPy's own objects say where they lie,
+for which Python takes 6 us. The numbers of a row have to follow each other, or the loops answer
+False; a mask, 0 if there is none, may lie in any way. Rows come 8 at a time, or one by one where
+only two are left; else zeros are below them (39 queries: 0.85 of the time).
 
-Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back; torch's kernels 0.69 and
-2.0 (benchmarks/modules.py measures calls).
-"""
+Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back;
+torch's kernels 0.69 and 2.0 (benchmarks/modules.py measures calls)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,8 +22,8 @@ from textwrap import indent
 from rushlight.loops.cache import calling, compiled
 from rushlight.loops.simd import machine
 
-QUERIES, KEYS = 32, 64                            # of a tile: its scores and their slopes stay in the L1 cache
-TALL = {32: 8, 16: 4}                             # registers -> rows of a product that are added up at once, of two vectors
+QUERIES, KEYS = 32, 64  # of a tile: its scores and their slopes stay in the L1 cache
+TALL = {32: 8, 16: 4}  # registers -> rows of a product that are added up at once, of two vectors
 
 FORWARD = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, scale, causal, start, stop):
     \"\"\"out = softmax(q k^T scale + mask) v, lse = log sum exp of the scores, for heads start to stop.\"\"\"
@@ -197,13 +198,13 @@ def matrix(array, head):
     return memory(at)
 """
 
-PARTS = {                                         # loops that both call, by name
-"fill": """def kernel(to, n, value):
+PARTS = {  # loops that both call, by name
+    "fill": """def kernel(to, n, value):
     wide()
     for i in range(n):
         to[i] = value
 """,
-"rows": """def kernel(to, at, pitch, x, start, row, size, many, width, factors, along):
+    "rows": """def kernel(to, at, pitch, x, start, row, size, many, width, factors, along):
     \"\"\"to[i, e] = x[i, e] factors[i along], and 0 from e = size to `width`.\"\"\"
     for i in range(many):
         a, b = at + i * pitch, start + i * row
@@ -215,7 +216,7 @@ PARTS = {                                         # loops that both call, by nam
         for e in range(size, width):
             put(to, a + e, f32(0))
 """,
-"turned": """def kernel(to, x, row, size, many):
+    "turned": """def kernel(to, x, row, size, many):
     \"\"\"to[c, e, i] = x[j, e] of `many` rows, j = c {Q} + i; 0 beyond them.\"\"\"
     squares, panel = many // {W} * {W}, size * {Q}
     for j in range(0, squares, {W}):
@@ -232,7 +233,7 @@ PARTS = {                                         # loops that both call, by nam
         for e in range(size):
             put(to, j // {Q} * panel + j % {Q} + e * {Q}, get(x, j * row + e))
 """,
-"dot": """def kernel(x, i, y, j, n):
+    "dot": """def kernel(x, i, y, j, n):
     total = none()
     for e in range(0, n - {W} + 1, {W}):
         total = fma(load(x, i + e), load(y, j + e), total)
@@ -241,7 +242,7 @@ PARTS = {                                         # loops that both call, by nam
         rest += get(x, i + e) * get(y, j + e)
     return rest
 """,
-"add_mask": """def kernel(tile, at, mask_id, head, first, j0, many, keys):
+    "add_mask": """def kernel(tile, at, mask_id, head, first, j0, many, keys):
     mask, above = matrix(mask_id, head), dimensions(mask_id) - 2
     row, along = step(mask_id, above), step(mask_id, above + 1)
     for i in range(many):
@@ -253,7 +254,7 @@ PARTS = {                                         # loops that both call, by nam
         for j in range(done, keys):
             tile[x + j] += get(mask, y + j * along)
 """,
-"weigh": """def kernel(tile, r, many, keys, first, top, shift, total, sums, pf):
+    "weigh": """def kernel(tile, r, many, keys, first, top, shift, total, sums, pf):
     \"\"\"Scores of the rows from r on become weights, exp(score - top), 0 beyond key first + row, and are added to `total`;
     `total` and `sums` shrink where a larger score came.\"\"\"
     for i in range(many):
@@ -284,7 +285,7 @@ PARTS = {                                         # loops that both call, by nam
             more = add(more, w)
         total[i] += along(more)
 """,
-"weigh_back": """def kernel(tile, slope, r, many, keys, first, shift, delta):
+    "weigh_back": """def kernel(tile, slope, r, many, keys, first, shift, delta):
     \"\"\"Scores become weights p, and g v^T becomes the slope of the scores, p (g v^T - delta).\"\"\"
     for i in range(many):
         at = (r + i) * {K}
@@ -295,7 +296,7 @@ PARTS = {                                         # loops that both call, by nam
             store(tile, at + c, p)
             store(slope, at + c, mul(p, sub(load(slope, at + c), less)))
 """,
-"score": """def kernel(to, at, a, start, row, b, j0, many, keys, depth):
+    "score": """def kernel(to, at, a, start, row, b, j0, many, keys, depth):
     \"\"\"to = a b^T, a of `many` rows, b turned, of as many columns as there are keys.\"\"\"
     for c in range(0, keys, {Q}):
         if many > {few}:
@@ -306,7 +307,7 @@ PARTS = {                                         # loops that both call, by nam
                 x, y, o = start + r * row, (j0 + c) * depth, at + r * {K} + c
 {fresh_rest}
 """,
-"product": """def kernel(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
+    "product": """def kernel(to, at, step, a, start, row, along, b, below, pitch, rows, depth):
     \"\"\"to += a b, of {Q} columns: a[i, t] at start + i row + t along, rows of `to` and b `step` and `pitch` apart.\"\"\"
     if rows > {few}:
         x, y, o = start, below, at
@@ -315,17 +316,32 @@ PARTS = {                                         # loops that both call, by nam
         for r in range(rows):
             x, y, o = start + r * row, below, at + r * step
 {rest}
-"""}
+""",
+}
 
 
 def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: bool = False) -> str:
-    """`height` rows of two vectors each, added up over the depth, to what is there unless they are fresh."""
-    sums = {f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)}
-    lines = [*[f"{c} = none()" if fresh else f"{c} = load({at})" for c, at in sums.items()],
-             "for t in range(depth):", "    y0 = load(b, y)", f"    y1 = load(b, y + {lanes})"]
+    """`height` rows of two vectors each, added up over the depth, to what is there unless they are
+    fresh."""
+    sums = {
+        f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)
+    }
+    lines = [
+        *[f"{c} = none()" if fresh else f"{c} = load({at})" for c, at in sums.items()],
+        "for t in range(depth):",
+        "    y0 = load(b, y)",
+        f"    y1 = load(b, y + {lanes})",
+    ]
     for i in range(height):
-        lines += [f"    one = spread(a, x + {i} * row)", *[f"    c{i}_{j} = fma(one, y{j}, c{i}_{j})" for j in range(2)]]
-    lines += [f"    x += {along}", f"    y += {pitch}", *[f"store({at}, {c})" for c, at in sums.items()]]
+        lines += [
+            f"    one = spread(a, x + {i} * row)",
+            *[f"    c{i}_{j} = fma(one, y{j}, c{i}_{j})" for j in range(2)],
+        ]
+    lines += [
+        f"    x += {along}",
+        f"    y += {pitch}",
+        *[f"store({at}, {c})" for c, at in sums.items()],
+    ]
     return "\n".join(lines)
 
 
@@ -333,22 +349,40 @@ def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: boo
 def sizes() -> dict[str, int]:
     lanes, registers = machine()
     tall, head = TALL[registers], object.__basicsize__
-    return {"W": lanes, "Q": 2 * lanes, "R": QUERIES, "K": KEYS, "T": tall, "few": tall // 4,
-            "data": head, "dimensions": head + 8, "sizes": head + 16, "steps": head + 24}
+    return {
+        "W": lanes,
+        "Q": 2 * lanes,
+        "R": QUERIES,
+        "K": KEYS,
+        "T": tall,
+        "few": tall // 4,
+        "data": head,
+        "dimensions": head + 8,
+        "sizes": head + 16,
+        "steps": head + 24,
+    }
 
 
 @cache
 def part(piece: str) -> Callable:
     lanes, tall = sizes()["W"], sizes()["T"]
-    blocks = {name: indent(block(height, lanes, *how), " " * deep) for name, height, how, deep in (
-        ("blocks", tall, ("step", "along", "pitch"), 8), ("rest", 1, ("step", "along", "pitch"), 12),
-        ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
-        ("fresh_rest", 1, (str(KEYS), "1", str(2 * lanes), True), 16))}
+    blocks = {
+        name: indent(block(height, lanes, *how), " " * deep)
+        for name, height, how, deep in (
+            ("blocks", tall, ("step", "along", "pitch"), 8),
+            ("rest", 1, ("step", "along", "pitch"), 12),
+            ("fresh", tall, (str(KEYS), "1", str(2 * lanes), True), 12),
+            ("fresh_rest", 1, (str(KEYS), "1", str(2 * lanes), True), 16),
+        )
+    }
     return compiled((PARTS[piece] + PLACES).format(**sizes(), **blocks))
 
 
 def written(text: str) -> Callable:
-    return calling((text + PLACES).format(**sizes()), **{name: part(name) for name in PARTS if f" {name}(" in text})
+    return calling(
+        (text + PLACES).format(**sizes()),
+        **{name: part(name) for name in PARTS if f" {name}(" in text},
+    )
 
 
 @cache

@@ -1,13 +1,16 @@
-"""Gradients of large tensors that are not computed yet: the rules of elementwise ops that follow each other in backward
-become one loop, which reads every saved array once and writes nothing in between.
+"""Gradients of large tensors that are not computed yet: the rules of elementwise ops that follow
+each other in backward become one loop, which reads every saved array once and writes nothing in
+between.
 
-The engine hands such an op a `Formula` (`ready`); its rule, run on symbols (fast/rule_text.py), gives the formula of
-the next gradient. It is computed where somebody looks at the numbers: any other op, a leaf, a target, a sum over what was
-broadcast. Only arithmetic that rounds as NumPy's does is put off, and every step rounds by itself, so the numbers are those
-of one op after the other to the last bit.
+The engine hands such an op a `Formula` (`ready`); its rule, run on symbols (fast/rule_text.py),
+gives the formula of the next gradient. It is computed where somebody looks at the numbers: any
+other op, a leaf, a target, a sum over what was broadcast. Only arithmetic that rounds as NumPy's
+does is put off, and every step rounds by itself, so the numbers are those of one op after the other
+to the last bit.
 
-Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory became one.
-"""
+Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory
+became one."""
+
 from __future__ import annotations
 
 import re
@@ -19,34 +22,37 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
 from rushlight.core import faster
+from rushlight.core.table import TABLE, Op
+from rushlight.fast.elementwise import EXACT, TYPES, run, shared
 from rushlight.fast.index import DEFERRED_ELEMENTS
 from rushlight.kernels.elementwise import where
-from rushlight.base.buffer_pool import memory
-from rushlight.fast.elementwise import EXACT, TYPES, run, shared
-from rushlight.core.table import TABLE, Op
 
-MOST = 8                                          # arrays that one loop reads
-LONGEST = 1500                                    # characters of a formula
-BLOCK = 1 << 13                                   # numbers that NumPy computes at a time: they stay in the cache
-NAME = re.compile(r"\b([ab])(\d+)(\[i\])?")       # a12[i]: the element of an array; b12: one number
+MOST = 8  # arrays that one loop reads
+LONGEST = 1500  # characters of a formula
+BLOCK = 1 << 13  # numbers that NumPy computes at a time: they stay in the cache
+NAME = re.compile(r"\b([ab])(\d+)(\[i\])?")  # a12[i]: the element of an array; b12: one number
 
 
 class Formula:
-    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named there; `call` is the op's
-    rule and its arguments where these are arrays: then nothing is gained by a loop of its own.
-    """
+    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named
+    there; `call` is the op's rule and its arguments where these are arrays: then nothing is gained
+    by a loop of its own."""
 
     __slots__ = ("arrays", "call", "dtype", "made", "scalar", "shape", "size")
-    __array_ufunc__ = None                        # array + formula asks the formula
+    __array_ufunc__ = None  # array + formula asks the formula
 
     def __init__(self, scalar: Any, shape: tuple[int, ...], arrays: dict[str, ndarray]):
         self.scalar, self.shape, self.arrays = scalar, shape, arrays
         self.dtype, self.size, self.made, self.call = scalar.dtype, prod(shape), None, None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
-        """The gradient of an input, from that of the output: `rule(*args)`, where this formula is among the arguments."""
-        made = self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
+        """The gradient of an input, from that of the output: `rule(*args)`, where this formula is
+        among the arguments."""
+        made = (
+            self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
+        )
         if made is None:
             return run(op, of, rule, *map(whole, args))
         if made is not self and self.array_known():
@@ -56,6 +62,7 @@ class Formula:
     def composed(self, rule: Callable, args: tuple) -> Formula | None:
         """The rule on formulas, arrays and settings; None if it has to be computed."""
         from rushlight.fast.rule_text import NotFused, Scalar
+
         given, arrays = [], dict(self.arrays)
         for a in args:
             a = formula_of(a, self.shape) if a.__class__ is ndarray else a
@@ -68,13 +75,18 @@ class Formula:
             made = rule(*given)
         except (NotFused, TypeError, AttributeError, ValueError):
             return None
-        if made is self.scalar:                   # the engine asks whether a gradient is the one that came
+        if made is self.scalar:  # the engine asks whether a gradient is the one that came
             return self
         if not isinstance(made, Scalar) or made.dtype != self.dtype or len(made.text) > LONGEST:
             return None
         used = {name: arrays[name] for name in names_of(made.text)}
-        fits = len(used) <= MOST and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
-        return Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None     # rounded as it stands
+        fits = (
+            len(used) <= MOST
+            and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
+        )
+        return (
+            Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
+        )  # rounded as it stands
 
     def __add__(self, other: Any) -> Any:
         made = self.composed(lambda x, y: x + y, (self, other))
@@ -95,12 +107,17 @@ class Formula:
         return NAME.fullmatch(self.scalar.text) is not None
 
     def array(self) -> ndarray:
-        """The numbers, computed when first asked for; from then on the formula is an element of theirs."""
+        """The numbers, computed when first asked for; from then on the formula is an element of
+        theirs."""
         if self.made is None:
             names = names_of(self.scalar.text)
             arrays = [self.arrays[name] for name in names]
             if self.array_known():
-                self.made = arrays[0] if arrays[0].shape == self.shape else np.broadcast_to(arrays[0], self.shape)
+                self.made = (
+                    arrays[0]
+                    if arrays[0].shape == self.shape
+                    else np.broadcast_to(arrays[0], self.shape)
+                )
                 return self.made
             if self.call is not None:
                 self.made, self.call = run(*self.call), None
@@ -116,35 +133,56 @@ class Formula:
 
 
 class Chain:
-    """What is done to each element, as text: by blocks in NumPy, until a compiled loop has paid for itself."""
+    """What is done to each element, as text: by blocks in NumPy, until a compiled loop has paid for
+    itself."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype):
         from rushlight.loops.tiering import Loop
+
         self.dtype, self.kinds, passes = dtype, kinds, len(re.findall(r"[-+*/<>=(]", text))
         names = [f"x{k}" for k in range(len(kinds))]
         ones = [f"    {x}_ = {x}[()]" for x, (_, each) in zip(names, kinds) if not each]
         self.code = compile(text.replace("[i]", ""), "<a chain of gradients>", "eval")
         self.names = [x if each else f"{x}_" for x, (_, each) in zip(names, kinds)]
         self.how, self.cost = (1, *(int(each) for _, each in kinds)), 1 + passes // 4
-        body = [f"def kernel(out, {', '.join(names)}):", "    restrict()", "    wide()", *ones,
-                "    for i in range(out.shape[0]):", f"        out[i] = {text}"]
+        body = [
+            f"def kernel(out, {', '.join(names)}):",
+            "    restrict()",
+            "    wide()",
+            *ones,
+            "    for i in range(out.shape[0]):",
+            f"        out[i] = {text}",
+        ]
         self.loop = Loop(lambda: "\n".join(body) + "\n", passes, self.example)
 
     def example(self) -> tuple:
-        return np.empty(0, self.dtype), *(np.empty((0,) if each else (), kind) for kind, each in self.kinds)
+        return np.empty(0, self.dtype), *(
+            np.empty((0,) if each else (), kind) for kind, each in self.kinds
+        )
 
     def compute(self, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
         out = memory.take(shape, self.dtype)
         flat = out.reshape(-1)
-        given = [a.reshape(-1) if each else a[(0,) * a.ndim] for a, (_, each) in zip(arrays, self.kinds)]
+        given = [
+            a.reshape(-1) if each else a[(0,) * a.ndim] for a, (_, each) in zip(arrays, self.kinds)
+        ]
         if self.loop.function is not None:
-            shared(self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost)
+            shared(
+                self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost
+            )
             return out
-        self.loop.pay(12 * len(flat))             # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
+        self.loop.pay(
+            12 * len(flat)
+        )  # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
         with np.errstate(all="ignore"):
             for start in range(0, len(flat), BLOCK):
-                part = [a[start:start + BLOCK] if each else a for a, (_, each) in zip(given, self.kinds)]
-                flat[start:start + BLOCK] = eval(self.code, functions(), dict(zip(self.names, part)))
+                part = [
+                    a[start : start + BLOCK] if each else a
+                    for a, (_, each) in zip(given, self.kinds)
+                ]
+                flat[start : start + BLOCK] = eval(
+                    self.code, functions(), dict(zip(self.names, part))
+                )
         return out
 
 
@@ -157,7 +195,8 @@ def whole(g: Any) -> Any:
 
 
 def ready(g: Any, node: Any) -> Any:
-    """The gradient as a node takes it: a formula if it is large, and the node's op puts the work off."""
+    """The gradient as a node takes it: a formula if it is large, and the node's op puts the work
+    off."""
     if node.op is None or not node.op.elementwise:
         return whole(g)
     if g.__class__ is ndarray and g.size >= DEFERRED_ELEMENTS:
@@ -169,8 +208,10 @@ faster.deferral = ready, whole
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:
-    """An array of this shape, or one number for all of it, under a name; None if a loop cannot take it."""
+    """An array of this shape, or one number for all of it, under a name; None if a loop cannot take
+    it."""
     from rushlight.fast.rule_text import Scalar
+
     if a.dtype not in TYPES or a.ndim > len(shape):
         return None
     if a.size == 1 or a.shape == shape and not any(a.strides):
@@ -188,16 +229,26 @@ def names_of(text: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def on_symbols(name: str, of: str) -> Callable:
     from rushlight.fast.rule_text import NotFused, on_symbols
+
     try:
         return on_symbols(TABLE[name].rules[of])
     except NotFused:
-        return lambda *args: None                 # no formula
+        return lambda *args: None  # no formula
 
 
 @cache
 def functions() -> dict[str, Any]:
     """What a formula calls, as functions of arrays."""
-    own = {"rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x), "f32": np.float32, "f64": np.float64, "round": np.rint,
-           "where": where}
+    own = {
+        "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
+        "f32": np.float32,
+        "f64": np.float64,
+        "round": np.rint,
+        "where": where,
+    }
     known = {name: own.get(name) or getattr(np, name) for name in EXACT}
-    return known | {f"{name}64": f for name, f in known.items()} | {"abs": np.abs, "inf": np.inf, "nan": np.nan}
+    return (
+        known
+        | {f"{name}64": f for name, f in known.items()}
+        | {"abs": np.abs, "inf": np.inf, "nan": np.nan}
+    )

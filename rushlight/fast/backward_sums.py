@@ -1,4 +1,6 @@
-"""Sums of two gradients of one node: 16-bit floats by way of float32, large ones in memory that is used again."""
+"""Sums of two gradients of one node: 16-bit floats by way of float32, large ones in memory that is
+used again."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import SUM_ELEMENTS
 from rushlight.base.buffer_pool import memory
-from rushlight.fast.elementwise import run as elementwise
 from rushlight.core.table import TABLE
+from rushlight.fast.elementwise import run as elementwise
+from rushlight.fast.index import SUM_ELEMENTS
 
 
 def run(site: Any, of: str, add: Callable, a: Any, b: Any) -> Any:

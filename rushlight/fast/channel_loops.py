@@ -1,8 +1,9 @@
-"""Compiled loops over the channels of large float32 batches (N, C, L): batch norm and group norm. As fast/row_loops.py; a
-part of the work is the channels from `first` to `end`. What is added up over samples is added in float64. Those named
-`across` are for matrices (N, C), whose channels lie side by side, and do all of them: with an index that might be negative
-there would be no vectors.
+"""Compiled loops over the channels of large float32 batches (N, C, L): batch norm and group norm.
+As fast/row_loops.py; a part of the work is the channels from `first` to `end`. What is added up
+over samples is added in float64. Those named `across` are for matrices (N, C), whose channels lie
+side by side, and do all of them: with an index that might be negative there would be no vectors.
 """
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -39,8 +40,9 @@ def batch_norm(x, weight, bias, eps, out, mu, var, first, end):
 
 @loop
 def batch_norm_x(g, x, weight, mu, var, eps, out, slopes, totals, first, end):
-    """out = (g - mean(g) - d mean(g d) / (var + eps)) weight / sqrt(var + eps), d = x - mu; the gradients of weight and bias
-    come up on the way: slopes = sum(g d) / sqrt(var + eps), totals = sum(g)."""
+    """out = (g - mean(g) - d mean(g d) / (var + eps)) weight / sqrt(var + eps), d = x - mu; the
+    gradients of weight and bias come up on the way: slopes = sum(g d) / sqrt(var + eps), totals =
+    sum(g)."""
     restrict()
     samples, n = x.shape[0], x.shape[2]
     for c in range(first, end):
@@ -141,8 +143,9 @@ def group_norm(x, weight, bias, groups, eps, out, mu, var, first, end):
 
 @loop
 def group_norm_x(g, x, weight, mu, var, groups, eps, out, slopes, totals, first, end):
-    """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu; for the gradients of
-    weight and bias, of each sample: slopes = sum(g d) / sqrt(var + eps), totals = sum(g)."""
+    """out = (h - mean(h) - d mean(h d) / (var + eps)) / sqrt(var + eps), h = g weight, d = x - mu;
+    for the gradients of weight and bias, of each sample: slopes = sum(g d) / sqrt(var + eps),
+    totals = sum(g)."""
     restrict()
     wide()
     n, channels = x.shape[2], x.shape[1] // groups
@@ -221,7 +224,8 @@ def batch_norm_x_across(g, x, weight, mu, var, eps, out, slopes, totals):
             out[k, c] = scale[c] * (g[k, c] - share[c] - (x[k, c] - mu[c]) * slope[c])
 
 
-# -- along the middle one of three dimensions, of n numbers; arrays are (samples, n across), and 1024 sums are made at a time
+# -- along the middle one of three dimensions, of n numbers; arrays are (samples, n across), and 102
+
 
 @loop
 def softmax(x, out, n):

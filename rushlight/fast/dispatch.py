@@ -1,4 +1,5 @@
 """From an op and its arguments to the faster way that takes them, if there is one."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from rushlight.loops import budget
 
 
 def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
-    """The result of the op's way, or of that of its derivative by the input `of`, else `kernel(*args)`."""
+    """The result of the op's way, or of that of its derivative by the input `of`, else
+    `kernel(*args)`."""
     way = WAYS.get((op.name, of)) or way_of(op, of)
     if way is None or not budget.allowed:
         return kernel(*computed(args))
@@ -32,9 +34,14 @@ def prepared(op: Any, kernel: Callable) -> Callable:
 
     def call(*args: Any) -> Any:
         x = args[0]
-        if budget.allowed and (not dtypes or x.dtype.char in dtypes) and (not passes or charge(passes, x.size, elements)):
+        if (
+            budget.allowed
+            and (not dtypes or x.dtype.char in dtypes)
+            and (not passes or charge(passes, x.size, elements))
+        ):
             return run_of(module)(op, "", kernel, *args)
         return kernel(*args)
+
     return call
 
 
@@ -44,12 +51,18 @@ def run_of(module: str) -> Callable:
 
 
 def size_of(args: tuple) -> int:
-    """The elements of the largest of the first two arrays: a gradient may be small, or a list of several outputs'."""
+    """The elements of the largest of the first two arrays: a gradient may be small, or a list of
+    several outputs'."""
     first, second = args[0], args[1] if len(args) > 1 else None
     size = first[0].size if first.__class__ is list else first.size
     return max(size, second.size) if second.__class__ is ndarray else size
 
 
 def computed(args: tuple) -> tuple:
-    """The arguments of a rule, with the array of each gradient that was put off (fast/backward_chains.py)."""
-    return args if args[0].__class__ is ndarray else tuple([a.array() if hasattr(a, "through") else a for a in args])
+    """The arguments of a rule, with the array of each gradient that was put off
+    (fast/backward_chains.py)."""
+    return (
+        args
+        if args[0].__class__ is ndarray
+        else tuple([a.array() if hasattr(a, "through") else a for a in args])
+    )

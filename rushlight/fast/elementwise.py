@@ -1,15 +1,17 @@
-"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the op's own rule.
+"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the
+op's own rule.
 
-The text of the loop is the rule, of the forward or of a derivative, run on symbols (fast/rule_text.py), so there is
-nothing to write for a new op. Every element is read once and written once, on all cores, into memory that is used again.
-NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that broadcast but for
-those with a number for each channel, and functions of libm.
+The text of the loop is the rule, of the forward or of a derivative, run on symbols
+(fast/rule_text.py), so there is nothing to write for a new op. Every element is read once and
+written once, on all cores, into memory that is used again. NumPy stays where a loop cannot be
+written or would not be faster: other dtypes and layouts, arrays that broadcast but for those with a
+number for each channel, and functions of libm.
 
-A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
-(loops/tiering.py). One with exp, tanh and the like differs in the last bits (tests/loops/test_scalar_math.py): there the size
-decides, and for smaller arrays through slow ops what was done before (fast/policy.py), so that a program repeated
-gives the same numbers.
-"""
+A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have
+cost as much (loops/tiering.py). One with exp, tanh and the like differs in the last bits
+(tests/loops/test_scalar_math.py): there the size decides, and for smaller arrays through slow ops
+what was done before (fast/policy.py), so that a program repeated gives the same numbers."""
+
 from __future__ import annotations
 
 import re
@@ -21,43 +23,78 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
+from rushlight.base.dependencies import has_numba
+from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
 from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
-from rushlight.kernels.float16 import APART, BITS, WORDS, is_half, knows_float16, singly
-from rushlight.base.buffer_pool import memory
 from rushlight.fast.softmax_norm import in_full
-from rushlight.core.table import BOOL, TABLE, Op
-from rushlight.base.dependencies import has_numba
+from rushlight.kernels.float16 import APART, BITS, WORDS, is_half, knows_float16, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
-HALVES = {"f2": WORDS[True], "b2": WORDS[False]}  # what loops read their numbers with, and write them
-EXACT = {"where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit", "copysign",
-         "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "f32", "f64"}
+HALVES = {
+    "f2": WORDS[True],
+    "b2": WORDS[False],
+}  # what loops read their numbers with, and write them
+EXACT = {
+    "where",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "abs",
+    "sign",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "signbit",
+    "copysign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "sqrt",
+    "rsqrt",
+    "f32",
+    "f64",
+}
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
-SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}         # ufuncs that loops are several times faster than
-SHORT = 16                                        # numbers that share one, from which a loop takes them
-CONVERSIONS = 40                                  # passes over float32 that take as long as NumPy's of half precision
-LONGEST = 4000                                    # characters of an expression
+SLOW = {
+    np.log1p,
+    np.log2,
+    np.log10,
+    np.deg2rad,
+    np.rad2deg,
+}  # ufuncs that loops are several times faster than
+SHORT = 16  # numbers that share one, from which a loop takes them
+CONVERSIONS = 40  # passes over float32 that take as long as NumPy's of half precision
+LONGEST = 4000  # characters of an expression
 
 
 class Loop:
-    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is to do it."""
+    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is
+    to do it."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype, names: set[str], passes: int):
         self.dtype, self.passes = dtype, passes
-        self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
+        self.how = (1,) + tuple(
+            [1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"]
+        )
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
         self.text, self.paid, self.function = text, None, None
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
-        self.example = np.empty(each, dtype), *(
-            np.empty(shapes[kind[1]], BITS if kind[0] in HALVES else kind[0]) for kind in given)
+        self.example = (
+            np.empty(each, dtype),
+            *(np.empty(shapes[kind[1]], BITS if kind[0] in HALVES else kind[0]) for kind in given),
+        )
         self.like = next((i for i, kind in enumerate(given) if kind[1] == "each"), 0)
         if names <= EXACT:
             from rushlight.loops.tiering import Loop as Paid
+
             self.paid = Paid(lambda: text, passes, lambda: self.example)
 
     def build(self) -> None:
@@ -70,6 +107,7 @@ class Loop:
     def read(self) -> Callable:
         """The loop, whose first call compiles it."""
         from rushlight.loops.cache import compiled
+
         self.function = compiled(self.text)
         return self.function
 
@@ -85,7 +123,13 @@ class Loop:
                 return None
             function = self.read()
         out = memory.take(shape, self.dtype)
-        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost, PARALLEL_COST)
+        shared(
+            function,
+            (out.reshape(arrays[self.like].shape), *arrays),
+            self.how,
+            size * self.cost,
+            PARALLEL_COST,
+        )
         return out
 
 
@@ -96,7 +140,7 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     if any([is_half(a) for a in args]):
         made = halves_at_once(op, of, args) if args[0].size >= HALF_ELEMENTS else None
         return singly(op.name, kernel, args) if made is None else made
-    if hasattr(args[0], "through"):               # a gradient that is put off (fast/backward_chains.py)
+    if hasattr(args[0], "through"):  # a gradient that is put off (fast/backward_chains.py)
         return args[0].through(op, of, kernel, args)
     seen = looked_at(args)
     if seen is None:
@@ -104,18 +148,23 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     kinds, arrays, shape = seen
     ufunc = getattr(kernel, "ufunc", kernel)
     if isinstance(ufunc, np.ufunc) and ufunc not in SLOW:
-        return kernel(*args) if any([kind[1] == "channel" for kind in kinds]) else in_turns(op, kernel, kinds, arrays, shape)
+        return (
+            kernel(*args)
+            if any([kind[1] == "channel" for kind in kinds])
+            else in_turns(op, kernel, kinds, arrays, shape)
+        )
     try:
         loop = loop_of(op.name, of, kinds)
-    except TypeError:                             # a setting that is no number
+    except TypeError:  # a setting that is no number
         return kernel(*args)
     made = None if loop is None else loop.call(arrays, shape)
     return kernel(*args) if made is None else made
 
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
-    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by conversions of whole arrays
-    in 40. None where there is no such loop, or not yet: functions that round in their own way have one for much."""
+    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by
+    conversions of whole arrays in 40. None where there is no such loop, or not yet: functions that
+    round in their own way have one for much."""
     seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
     if seen is None or any([kind[1] == "channel" for kind in seen[0]]):
         return None
@@ -127,14 +176,20 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
     if loop is None or loop.paid is None and prod(shape) < ELEMENTWISE_ELEMENTS:
         return None
     made = loop.call([a.view(BITS) if is_half(a) else a for a in arrays], shape)
-    return made if made is None or made.dtype is not BITS else made.view(next(a.dtype for a in arrays if is_half(a)))
+    return (
+        made
+        if made is None or made.dtype is not BITS
+        else made.view(next(a.dtype for a in arrays if is_half(a)))
+    )
 
 
-def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
-    """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a loop cannot take
-    them. An array's kind is its dtype and whether there is a number in it for "each" element, for each "channel" (then
-    the others are of three dimensions, channels the middle one), or "one" for all.
-    """
+def looked_at(
+    args: tuple, types: Any = TYPES
+) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
+    """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a
+    loop cannot take them. An array's kind is its dtype and whether there is a number in it for
+    "each" element, for each "channel" (then the others are of three dimensions, channels the middle
+    one), or "one" for all."""
     kinds, arrays, shape, channels = [], [], None, None
     for a in args:
         if a.__class__ is not ndarray:
@@ -143,7 +198,7 @@ def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tu
         dtype = "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
         if dtype is None or not a.size:
             return None
-        if a.size == 1 or not any(a.strides):     # one number, or one repeated by broadcasting
+        if a.size == 1 or not any(a.strides):  # one number, or one repeated by broadcasting
             kinds.append((dtype, "one"))
             arrays.append(np.asarray(a[(0,) * a.ndim]))
             continue
@@ -158,8 +213,14 @@ def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tu
             channels = found
         kinds.append((dtype, "each" if a.shape == shape else "channel"))
         arrays.append(a.reshape(-1))
-    if shape is None or any([a.__class__ is ndarray and (a.ndim > len(shape) or a.size > 1 and a.shape != shape)
-                             and kind[1] != "channel" for a, kind in zip(args, kinds)]):
+    if shape is None or any(
+        [
+            a.__class__ is ndarray
+            and (a.ndim > len(shape) or a.size > 1 and a.shape != shape)
+            and kind[1] != "channel"
+            for a, kind in zip(args, kinds)
+        ]
+    ):
         return None
     if channels is not None:
         arrays = [a.reshape(-1, *channels) if a.size > channels[0] else a for a in arrays]
@@ -167,22 +228,35 @@ def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tu
 
 
 def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """How many numbers there are, each for how many that lie together in an array of this shape: (1, C, 1, 1) beside
-    (N, C, H, W) are C, for H W each. None where it is otherwise, or too few for a loop.
-    """
+    """How many numbers there are, each for how many that lie together in an array of this shape:
+    (1, C, 1, 1) beside (N, C, H, W) are C, for H W each. None where it is otherwise, or too few for
+    a loop."""
     lead = len(shape) - a.ndim
     own = [lead + d for d, n in enumerate(a.shape) if n > 1]
-    if lead < 0 or not own or a.shape[own[0] - lead:own[-1] + 1 - lead] != shape[own[0]:own[-1] + 1]:
+    if (
+        lead < 0
+        or not own
+        or a.shape[own[0] - lead : own[-1] + 1 - lead] != shape[own[0] : own[-1] + 1]
+    ):
         return None
-    together = prod(shape[own[-1] + 1:])
+    together = prod(shape[own[-1] + 1 :])
     return (a.size, together) if together >= SHORT else None
 
 
-def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
+def in_turns(
+    op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]
+) -> ndarray:
     """A function that NumPy has, on all cores."""
-    out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
+    out = memory.take(
+        shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim)
+    )
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
-    shared(lambda *given: ufunc(*given[:-1], out=given[-1]), (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
+    shared(
+        lambda *given: ufunc(*given[:-1], out=given[-1]),
+        (*arrays, out.reshape(-1)),
+        (*how, 1),
+        out.size * 4,
+    )
     return out
 
 
@@ -192,6 +266,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     if not has_numba():
         return None
     from rushlight.fast.rule_text import NotFused, Scalar, expression_of
+
     dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8", *HALVES)}
     half = next((HALVES[dtype] for dtype in dtypes if dtype in HALVES), None)
     if len(dtypes) != 1 or half is HALVES["f2"] and not knows_float16():
@@ -205,8 +280,11 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         x = f"x{len(parameters)}"
         parameters.append(x)
         element = f"{x}[{at}]" if kind[1] == "each" else f"{x}_"
-        given.append(Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4")) if kind[0] in HALVES else
-                     Scalar(element, np.dtype(kind[0])))
+        given.append(
+            Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4"))
+            if kind[0] in HALVES
+            else Scalar(element, np.dtype(kind[0]))
+        )
     try:
         made = expression_of(TABLE[name], of, given)
     except (NotFused, TypeError, AttributeError, ValueError):
@@ -227,20 +305,34 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
 
 
 def text_of(names: list[str], counts: list[str], formula: str) -> str:
-    """The function: every element once, channel by channel if some arrays have a number for each."""
-    ones, channels = ([x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel"))
-    lines = [f"def kernel(out, {', '.join(names)}):", "    restrict()", "    wide()", *(f"    {x}_ = {x}[()]" for x in ones)]
+    """The function: every element once, channel by channel if some arrays have a number for
+    each."""
+    ones, channels = (
+        [x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel")
+    )
+    lines = [
+        f"def kernel(out, {', '.join(names)}):",
+        "    restrict()",
+        "    wide()",
+        *(f"    {x}_ = {x}[()]" for x in ones),
+    ]
     if channels:
-        lines += ["    for b in range(out.shape[0]):", "        for c in range(out.shape[1]):",
-                  *(f"            {x}_ = {x}[c]" for x in channels),
-                  "            for i in range(out.shape[2]):", f"                out[b, c, i] = {formula}"]
+        lines += [
+            "    for b in range(out.shape[0]):",
+            "        for c in range(out.shape[1]):",
+            *(f"            {x}_ = {x}[c]" for x in channels),
+            "            for i in range(out.shape[2]):",
+            f"                out[b, c, i] = {formula}",
+        ]
     else:
         lines += ["    for i in range(out.shape[0]):", f"        out[i] = {formula}"]
     return "\n".join(lines) + "\n"
 
 
 def worth_while(names: set[str], wide: bool) -> bool:
-    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for sines."""
+    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for
+    sines."""
     from rushlight.loops.scalar_math import LIBM
+
     slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc"} if wide else set())
     return not names & slow

@@ -1,7 +1,9 @@
-"""When compiled loops take over from NumPy: after NumPy has worked for as long as loading the loops takes.
+"""When compiled loops take over from NumPy: after NumPy has worked for as long as loading the loops
+takes.
 
 The work done decides, never the clock, so a program that is run again gives the same numbers.
 """
+
 from __future__ import annotations
 
 from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
@@ -14,8 +16,8 @@ large_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
 def charge(passes: float, size: int, large: float) -> bool:
     """Charge what so many of NumPy's passes over `size` elements cost; whether loops do this work.
 
-    `large`: from how many elements on the passes cost a quarter of what small arrays cost: there most of it is calls.
-    """
+    `large`: from how many elements on the passes cost a quarter of what small arrays cost: there
+    most of it is calls."""
     if size < large:
         return small_arrays.charge(passes * (CALL + ELEMENT * size)) and size > 0
     return large_arrays.charge(passes / 4 * (CALL + ELEMENT * size))

@@ -1,6 +1,7 @@
-"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are compiled once NumPy's
-passes have cost as much (loops/tiering.py). All for three spatial dimensions, planes (P, *size) one after the other.
-"""
+"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are
+compiled once NumPy's passes have cost as much (loops/tiering.py). All for three spatial dimensions,
+planes (P, *size) one after the other."""
+
 from __future__ import annotations
 
 from functools import cache, lru_cache
@@ -10,9 +11,9 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.loops.tiering import Loop
 from rushlight.base.buffer_pool import memory
 from rushlight.kernels.im2col import Ints, in_3d
+from rushlight.loops.tiering import Loop
 
 MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, indices):
     \"\"\"values[p, o] = the largest of a window of x[p], flat, and where it stands in the plane.\"\"\"
@@ -65,9 +66,15 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 to += out[2]
 """
 
-FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)), ((1, 1, 2), (1, 1, 2)))      # windows of most nets
-MUCH = 1 << 16       # numbers of planes that are one core's work: 45 us
-FEW = 9              # taps of a window, up to which a kernel and its stride have a loop of their own: a quarter of the time
+FREQUENT = (
+    ((1, 2, 2), (1, 2, 2)),
+    ((1, 3, 3), (1, 2, 2)),
+    ((1, 1, 2), (1, 1, 2)),
+)  # windows of most nets
+MUCH = 1 << 16  # numbers of planes that are one core's work: 45 us
+# taps of a window, up to which a kernel and its stride have a loop of their own: a quarter of the
+# time
+FEW = 9
 
 SCATTER = """def kernel(g, indices, volume, out):
     \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"
@@ -98,11 +105,24 @@ def maxima(kernel: tuple, stride: tuple) -> Loop:
 
 
 def text_of(kernel: tuple, stride: tuple) -> str:
-    lines = [line for a, b, c in product(*map(range, kernel or (1, 1, 1))) if a or b or c for line in (
-        f"at = near + {stride[2]} * o + ({a} * high + {b}) * wide + {c}", "v = get(x, plane + at)",
-        "better = (v > best) | (v != v)", "best = select(better, v, best)", "where = select(better, at, where)")]
-    return MAXIMA.format(few=bool(kernel), kernel=kernel or (1, 1, 1), stride=stride or (1, 1, 1),
-                         taps="\n".join(" " * 20 + line for line in lines))
+    lines = [
+        line
+        for a, b, c in product(*map(range, kernel or (1, 1, 1)))
+        if a or b or c
+        for line in (
+            f"at = near + {stride[2]} * o + ({a} * high + {b}) * wide + {c}",
+            "v = get(x, plane + at)",
+            "better = (v > best) | (v != v)",
+            "best = select(better, v, best)",
+            "where = select(better, at, where)",
+        )
+    ]
+    return MAXIMA.format(
+        few=bool(kernel),
+        kernel=kernel or (1, 1, 1),
+        stride=stride or (1, 1, 1),
+        taps="\n".join(" " * 20 + line for line in lines),
+    )
 
 
 @cache
@@ -110,11 +130,13 @@ def scatter() -> Loop:
     def example() -> tuple:
         x = np.zeros(1, np.float32)
         return x, np.zeros(1, np.int64), 1, x.copy()
+
     return Loop(lambda: SCATTER, 40, example)
 
 
-def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-             out: Ints) -> tuple[ndarray, ndarray] | None:
+def max_pool(
+    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
+) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
     how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
     loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
@@ -123,21 +145,37 @@ def max_pool(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: In
     if loop.function is None:
         loop.pay(x.size)
         return None
-    values, indices = memory.take((n, *out), np.dtype(np.float32)), memory.take((n, *out), np.dtype(np.int64))
-    sizes = [*map(np.array, (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)))]
+    values, indices = (
+        memory.take((n, *out), np.dtype(np.float32)),
+        memory.take((n, *out), np.dtype(np.int64)),
+    )
+    sizes = [
+        *map(
+            np.array,
+            (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)),
+        )
+    ]
 
     def part(first: int, end: int, step: int) -> None:
-        loop.function(x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)])
+        loop.function(
+            x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)]
+        )
 
     from rushlight.loops.parallel import parallel_for
+
     parallel_for(part, n, planes(x.shape[1:]))
     return values, indices
 
 
 def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
-    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is outside."""
+    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is
+    outside."""
     loop, volume = scatter(), prod(size)
-    if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
+    if (
+        g.dtype != np.float32
+        or indices.dtype != np.int64
+        or not (g.flags.carray and indices.flags.carray)
+    ):
         return None
     if loop.function is None:
         loop.pay(g.size)
@@ -146,11 +184,12 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
     flat, inside = [a.reshape(-1) for a in (g, indices, out)], []
 
     def part(first: int, end: int, step: int) -> None:
-        given, at, made = (a[first * n:end * n] for a, n in zip(flat, (many, many, volume)))
+        given, at, made = (a[first * n : end * n] for a, n in zip(flat, (many, many, volume)))
         inside.append(loop.function(given, at, volume, made))
 
     if out.size:
         from rushlight.loops.parallel import parallel_for
+
         parallel_for(part, prod(g.shape[:2]), planes(size))
     return out if all(inside) else None
 

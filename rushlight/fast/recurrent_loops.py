@@ -1,12 +1,14 @@
-"""Large recurrent layers in float32: all steps of a direction in one compiled loop, and all steps back in another.
+"""Large recurrent layers in float32: all steps of a direction in one compiled loop, and all steps
+back in another.
 
-NumPy passes a dozen times over the gates of a step, and BLAS lays out the same weight anew for each of the small products.
-Here the weight is laid out once, and a step is a product in vector registers and one pass over the gates; the text is made
-from the cell's rule (fast/recurrent_text.py). The products before and after, over all steps, are BLAS's.
+NumPy passes a dozen times over the gates of a step, and BLAS lays out the same weight anew for each
+of the small products. Here the weight is laid out once, and a step is a product in vector registers
+and one pass over the gates; the text is made from the cell's rule (fast/recurrent_text.py). The
+products before and after, over all steps, are BLAS's.
 
-The size decides whether a loop is used, and for small layers what was done before (`Spent` in base/dependencies.py): exp and tanh
-differ from NumPy's in the last bits.
-"""
+The size decides whether a loop is used, and for small layers what was done before (`Spent` in
+base/dependencies.py): exp and tanh differ from NumPy's in the last bits."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,41 +19,47 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import aligned, memory
+from rushlight.base.dependencies import has_numba
 from rushlight.fast.policy import large_arrays, small_arrays
-from rushlight.ops.nn.recurrent_cells import GRU, LSTM, RELU, STATE, TANH, Cell
 from rushlight.kernels import recurrent as kernels
 from rushlight.kernels.matmul import mm
-from rushlight.base.buffer_pool import aligned, memory
 from rushlight.kernels.recurrent import Arrays, Sizes, Steps, steps_of
-from rushlight.base.dependencies import has_numba
+from rushlight.ops.nn.recurrent_cells import GRU, LSTM, RELU, STATE, TANH, Cell
 
-LEAST = 1 << 15                                   # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
-PASSES = 16                                       # of NumPy for a step
+LEAST = 1 << 15  # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
+PASSES = 16  # of NumPy for a step
 FLOAT = np.dtype(np.float32)
 NOTHING, ZEROS = np.empty(0, FLOAT), np.zeros(64, FLOAT)
-HIGHEST = 6                                       # rows of a tile
-NEAR = 1 << 17                                    # numbers of a weight that leave room in the L2 cache
-MUCH = 1 << 24                                    # multiplications from which all cores share the sequences: 0.3 ms
+HIGHEST = 6  # rows of a tile
+NEAR = 1 << 17  # numbers of a weight that leave room in the L2 cache
+MUCH = 1 << 24  # multiplications from which all cores share the sequences: 0.3 ms
 
 
 class Loops(NamedTuple):
-    """All steps, compiled, forward and back; and how many arrays the way back needs besides `out`."""
+    """All steps, compiled, forward and back; and how many arrays the way back needs besides
+    `out`."""
 
     forward: Callable
     back: Callable
-    step: Callable                                # a single step, whose product is there
+    step: Callable  # a single step, whose product is there
     step_back: Callable
     saved: int
 
 
 @lru_cache(maxsize=64)
 def loops(cell: Cell, projected: bool) -> Loops:
-    from rushlight.loops.cache import compiled
     from rushlight.fast import recurrent_text as texts
+    from rushlight.loops.cache import compiled
+
     _, states, saved, _ = texts.tape_of(cell)
-    return Loops(compiled(texts.forward_text(cell, projected)), compiled(texts.back_text(cell, projected)),
-                 compiled(texts.step_text(cell)), compiled(texts.step_back_text(cell)),
-                 sum([symbol is not states[0] for symbol in saved]))
+    return Loops(
+        compiled(texts.forward_text(cell, projected)),
+        compiled(texts.back_text(cell, projected)),
+        compiled(texts.step_text(cell)),
+        compiled(texts.step_back_text(cell)),
+        sum([symbol is not states[0] for symbol in saved]),
+    )
 
 
 def fit(tensors: Arrays) -> bool:
@@ -65,9 +73,9 @@ def fit(tensors: Arrays) -> bool:
 
 
 class Given(NamedTuple):
-    """What a direction of a layer takes: x (..., gates H), h (N, P), weight (gates H, P); c (N, H) if the state around the
-    product is not h; a bias (gates H,) of the product, and a projection (P, H) of h'.
-    """
+    """What a direction of a layer takes: x (..., gates H), h (N, P), weight (gates H, P); c (N, H)
+    if the state around the product is not h; a bias (gates H,) of the product, and a projection (P,
+    H) of h'."""
 
     x: ndarray
     h: ndarray
@@ -81,9 +89,10 @@ class Given(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The steps' rows in memory, in the order of the loop; `apart`: from one sequence of a step to the next."""
+    """The steps' rows in memory, in the order of the loop; `apart`: from one sequence of a step to
+    the next."""
 
-    spans: ndarray                                # of each step the first row, how many, and their first in `saved`
+    spans: ndarray  # of each step the first row, how many, and their first in `saved`
     apart: int
 
     def flat(self, array: ndarray) -> ndarray:
@@ -101,8 +110,15 @@ class Rows(NamedTuple):
         """For each row in memory the state of the step before: start (N, H), out (rows, H)."""
         if self.apart == 1:
             return steps.before(start, out)
-        found, out = memory.take((len(start), self.apart, out.shape[1]), FLOAT), out.reshape(len(start), self.apart, -1)
-        late, early = (slice(None, -1), slice(1, None)) if steps.reverse else (slice(1, None), slice(None, -1))
+        found, out = (
+            memory.take((len(start), self.apart, out.shape[1]), FLOAT),
+            out.reshape(len(start), self.apart, -1),
+        )
+        late, early = (
+            (slice(None, -1), slice(1, None))
+            if steps.reverse
+            else (slice(1, None), slice(None, -1))
+        )
         found[:, late], found[:, -1 if steps.reverse else 0] = out[:, early], start
         return found.reshape(-1, out.shape[2])
 
@@ -132,9 +148,9 @@ def lay(matrix: ndarray | None, room: ndarray) -> ndarray:
         depth, columns = matrix.shape
         whole, left = divmod(columns, wide())
         out = room.reshape(-1, depth, wide())
-        out[:whole] = matrix[:, :columns - left].reshape(depth, whole, wide()).swapaxes(0, 1)
+        out[:whole] = matrix[:, : columns - left].reshape(depth, whole, wide()).swapaxes(0, 1)
         if left:
-            out[whole, :, :left], out[whole, :, left:] = matrix[:, columns - left:], 0
+            out[whole, :, :left], out[whole, :, left:] = matrix[:, columns - left :], 0
     return room
 
 
@@ -142,77 +158,183 @@ def room(*sizes: int) -> list[ndarray]:
     """Memory for so many numbers each; each begins with a line of the cache."""
     ends = list(accumulate([-(-n // 16) * 16 for n in sizes]))
     all_of_it = aligned((ends[-1],), FLOAT)
-    return [all_of_it[a:a + n] for a, n in zip([0, *ends], sizes)]
+    return [all_of_it[a : a + n] for a, n in zip([0, *ends], sizes)]
 
 
-def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+def forward(
+    cell: Cell, given: Given, sizes: Sizes, reverse: bool
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """out (..., P), the last h and c, and what the way back needs (saved, rows, H)."""
     if given.is_a_step():
         return step(cell, given)
     x, start, weight, c, bias, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    rows, hidden, line = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)), width // cell.count, line_of(width)
+    rows, hidden, line = (
+        rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)),
+        width // cell.count,
+        line_of(width),
+    )
     turned, last = weight.T, None if projection is None else projection.T
-    bounds, flat, tile = shares(n, x.size * p, weight), rows.flat(x), rows_together(n, weight) * line
-    out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
+    bounds, flat, tile = (
+        shares(n, x.size * p, weight),
+        rows.flat(x),
+        rows_together(n, weight) * line,
+    )
+    out, saved = (
+        memory.take((len(flat), p), FLOAT),
+        memory.take((len(flat), do.saved, hidden), FLOAT),
+    )
     h, more, first, second, *tiles = room(
-        (n + HIGHEST) * p, line, panels(turned) * p * wide(), panels(last) * hidden * wide(),
-        *(tile, 0 if projection is None else tile) * len(bounds))
-    h[:n * p], h[n * p:], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
+        (n + HIGHEST) * p,
+        line,
+        panels(turned) * p * wide(),
+        panels(last) * hidden * wide(),
+        *(tile, 0 if projection is None else tile) * len(bounds),
+    )
+    h[: n * p], h[n * p :], more[:width], more[width:] = (
+        start.ravel(),
+        0,
+        0 if bias is None else bias,
+        0,
+    )
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
     from rushlight.loops.parallel import pool  # not where there are no threads
-    pool.run(do.forward, [(
-        *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel(),
-        *tiles[2 * k:2 * k + 2], out.ravel(), saved.ravel()) for k, share in enumerate(bounds)])
-    return rows.shaped(out, x), h[:n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
+
+    pool.run(
+        do.forward,
+        [
+            (
+                *share,
+                rows.spans,
+                rows.apart,
+                n,
+                hidden,
+                p,
+                line,
+                ZEROS,
+                flat.ravel(),
+                first,
+                more,
+                second,
+                h,
+                state.ravel(),
+                *tiles[2 * k : 2 * k + 2],
+                out.ravel(),
+                saved.ravel(),
+            )
+            for k, share in enumerate(bounds)
+        ],
+    )
+    return rows.shaped(out, x), h[: n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
 
 
-def back(cell: Cell, given: Given, sizes: Sizes, reverse: bool, out: ndarray, saved: ndarray, g_out: ndarray, g_h: ndarray,
-         g_c: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray, ndarray]:
+def back(
+    cell: Cell,
+    given: Given,
+    sizes: Sizes,
+    reverse: bool,
+    out: ndarray,
+    saved: ndarray,
+    g_out: ndarray,
+    g_h: ndarray,
+    g_c: ndarray | None = None,
+) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray, ndarray]:
     """The gradients of x, h, c, weight, bias, and of h' before it is projected (rows, P)."""
     if given.is_a_step():
         return *step_back(cell, given, out, saved, g_out, g_h, g_c), NOTHING
     x, start, weight, c, _, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    steps, hidden, bounds = steps_of(x, n, sizes, reverse), width // cell.count, shares(n, x.size * p, weight)
+    steps, hidden, bounds = (
+        steps_of(x, n, sizes, reverse),
+        width // cell.count,
+        shares(n, x.size * p, weight),
+    )
     rows = rows_of(steps, True, by_sequence(x))
-    out, gh, state = rows.flat(out), g_h.copy(), np.zeros((n, hidden), FLOAT) if g_c is None else g_c.copy()
+    out, gh, state = (
+        rows.flat(out),
+        g_h.copy(),
+        np.zeros((n, hidden), FLOAT) if g_c is None else g_c.copy(),
+    )
     g, g_bias = memory.take((len(out), width), FLOAT), np.zeros((len(bounds), width), FLOAT)
     g_x = memory.take((len(out), width), FLOAT) if cell.apart else g
     total = NOTHING if projection is None else memory.take((len(out), p), FLOAT)
     line = line_of(width)
     tile = rows_together(n, weight) * line
-    first, second, *tiles = room(panels(weight) * width * wide(), panels(projection) * p * wide(),
-                                 *(tile, *(0 if projection is None else tile,) * 2, tile, line) * len(bounds))
-    early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
+    first, second, *tiles = room(
+        panels(weight) * width * wide(),
+        panels(projection) * p * wide(),
+        *(tile, *(0 if projection is None else tile,) * 2, tile, line) * len(bounds),
+    )
+    early, saved = (
+        np.ascontiguousarray(start if c is None else c),
+        np.ascontiguousarray(saved.swapaxes(0, 1)),
+    )
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
     from rushlight.loops.parallel import pool  # not where there are no threads
-    pool.run(do.back, [(
-        *share, rows.spans, rows.apart, n, hidden, p, line, ZEROS, g_out.ravel(), first, second, gh.ravel(), state.ravel(),
-        early.ravel(), *tiles[5 * k:5 * k + 5], out.ravel(), saved.ravel(), total.ravel(), g.ravel(), g_x.ravel(),
-        g_bias[k]) for k, share in enumerate(bounds)])
+
+    pool.run(
+        do.back,
+        [
+            (
+                *share,
+                rows.spans,
+                rows.apart,
+                n,
+                hidden,
+                p,
+                line,
+                ZEROS,
+                g_out.ravel(),
+                first,
+                second,
+                gh.ravel(),
+                state.ravel(),
+                early.ravel(),
+                *tiles[5 * k : 5 * k + 5],
+                out.ravel(),
+                saved.ravel(),
+                total.ravel(),
+                g.ravel(),
+                g_x.ravel(),
+                g_bias[k],
+            )
+            for k, share in enumerate(bounds)
+        ],
+    )
     if c is None and STATE in cell.sources:
         gh += state
-    return rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), np.add.reduce(g_bias, 0), total
+    return (
+        rows.shaped(g_x, x),
+        gh,
+        state,
+        mm(g.T, rows.before(start, out, steps)),
+        np.add.reduce(g_bias, 0),
+        total,
+    )
 
 
 def cores() -> int:
     from rushlight.base.threads import cores  # not where there are no threads
+
     return cores()
 
 
 def shares(sequences: int, work: int, weight: ndarray) -> list[tuple[int, int, int]]:
-    """The first tile of each core's sequences, the one after its last, and how many go through the steps together; `work`:
-    multiplications."""
+    """The first tile of each core's sequences, the one after its last, and how many go through the
+    steps together; `work`: multiplications."""
     tiles = -(-sequences // HIGHEST)
     parts = min(cores(), tiles) if work >= MUCH else 1
-    return [(*pair, together(weight)) for pair in pairwise([tiles * k // parts for k in range(parts + 1)])]
+    return [
+        (*pair, together(weight))
+        for pair in pairwise([tiles * k // parts for k in range(parts + 1)])
+    ]
 
 
 def together(weight: ndarray) -> int:
-    """How many tiles go through the steps side by side. What two make stays near where the weight leaves room in the L2
-    cache (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight forward, 0.97 back; 128 sequences, 64 wide: 0.80,
-    0.98); where it does not, it is read for eight."""
+    """How many tiles go through the steps side by side. What two make stays near where the weight
+    leaves room in the L2 cache (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight
+    forward, 0.97 back; 128 sequences, 64 wide: 0.80, 0.98); where it does not, it is read for
+    eight."""
     return 2 if weight.size <= NEAR else 8
 
 
@@ -225,43 +347,80 @@ def rows_together(sequences: int, weight: ndarray) -> int:
 def wide() -> int:
     """Columns of a panel."""
     from rushlight.fast.recurrent_text import columns_at_once
+
     return columns_at_once()
 
 
 def line_of(width: int) -> int:
-    """The row length of what a tile computes: whole panels, and an odd number of 64 bytes, so that rows do not meet in the
-    same lines of the cache."""
+    """The row length of what a tile computes: whole panels, and an odd number of 64 bytes, so that
+    rows do not meet in the same lines of the cache."""
     return -(-width // wide()) * wide() + 16
 
 
-# -- a single step, as cells do it ----------------------------------------------------------------------------------------
+# -- a single step, as cells do it -----------------------------------------------------------------
+
 
 def step(cell: Cell, given: Given) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """What `forward` gives, of one step: the product is BLAS's, the rest a loop."""
     x, start, weight, c, bias, _ = given
-    do, (n, p), h, state = loops(cell, False), start.shape, start.copy(), NOTHING if c is None else c.copy()
+    do, (n, p), h, state = (
+        loops(cell, False),
+        start.shape,
+        start.copy(),
+        NOTHING if c is None else c.copy(),
+    )
     out, saved = np.empty((*x.shape[:-1], p), FLOAT), np.empty((n, do.saved, p), FLOAT)
     bias = np.zeros(len(weight), FLOAT) if bias is None else bias
-    do.step(n, p, x.ravel(), np.dot(start, weight.T).ravel(), bias, h.ravel(), state.ravel(), out.ravel(), saved.ravel())
+    do.step(
+        n,
+        p,
+        x.ravel(),
+        np.dot(start, weight.T).ravel(),
+        bias,
+        h.ravel(),
+        state.ravel(),
+        out.ravel(),
+        saved.ravel(),
+    )
     return out, h, state, saved.swapaxes(0, 1)
 
 
-def step_back(cell: Cell, given: Given, out: ndarray, saved: ndarray, g_out: ndarray, g_h: ndarray,
-              g_c: ndarray | None = None) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray]:
+def step_back(
+    cell: Cell,
+    given: Given,
+    out: ndarray,
+    saved: ndarray,
+    g_out: ndarray,
+    g_h: ndarray,
+    g_c: ndarray | None = None,
+) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray]:
     """The gradients of x, h, c, weight and bias."""
     x, start, weight, c, bias, _ = given
-    state, g = np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(), np.empty((len(start), len(weight)), FLOAT)
+    state, g = (
+        np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(),
+        np.empty((len(start), len(weight)), FLOAT),
+    )
     g_x = np.empty(g.shape, FLOAT) if cell.apart else g
-    loops(cell, False).step_back(len(start), start.shape[1], g_h.ravel(), g_out.ravel(), state.ravel(),
-                                 (start if c is None else c).ravel(), out.ravel(), saved.swapaxes(0, 1).ravel(), g.ravel(),
-                                 g_x.ravel())
+    loops(cell, False).step_back(
+        len(start),
+        start.shape[1],
+        g_h.ravel(),
+        g_out.ravel(),
+        state.ravel(),
+        (start if c is None else c).ravel(),
+        out.ravel(),
+        saved.swapaxes(0, 1).ravel(),
+        g.ravel(),
+        g_x.ravel(),
+    )
     gh = np.dot(g, weight)
     if c is None and STATE in cell.sources:
         gh += state
     return g_x.reshape(x.shape), gh, state, np.dot(g.T, start), np.add.reduce(g, 0)
 
 
-# -- the kernels of the ops, by loops where they fit: what they take and give, kernels/recurrent.py says ------------------
+# -- the kernels of the ops, by loops where they fit: what they take and give, kernels/recurrent.py
+
 
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     if not fit(tensors):
@@ -278,7 +437,9 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     *found, g_bias, totals = back(LSTM, given, sizes, reverse, out, saved, g_out, g_h, g_c)
     if given.bias is not None:
         found.append(g_bias)
-    return found if given.projection is None else [*found, totals.T @ (saved[2] * np.tanh(saved[4]))]
+    return (
+        found if given.projection is None else [*found, totals.T @ (saved[2] * np.tanh(saved[4]))]
+    )
 
 
 def given_to_lstm(x: ndarray, h: ndarray, c: ndarray, weight: ndarray, *more: ndarray) -> Given:
@@ -297,7 +458,9 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     if not fit(tensors):
         return kernels.gru_back(tensors, sizes, reverse)
     x, h, weight, *bias, out, saved, g_out, g_h = tensors
-    g_x, dh, _, g_weight, g_bias, _ = back(GRU, Given(x, h, weight), sizes, reverse, out, saved, g_out, g_h)
+    g_x, dh, _, g_weight, g_bias, _ = back(
+        GRU, Given(x, h, weight), sizes, reverse, out, saved, g_out, g_h
+    )
     return [g_x, dh, g_weight, *([g_bias] if bias else [])]
 
 
@@ -313,13 +476,22 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
     if not fit(tensors):
         return kernels.rnn_back(tensors, relu, sizes, reverse)
     x, h, weight, *bias, out, g_out, g_h = tensors
-    g_x, dh, _, g_weight, g_bias, _ = back(RELU if relu else TANH, Given(x, h, weight), sizes, reverse, out,
-                                           NOTHING.reshape(0, 0, 0), g_out, g_h)
+    g_x, dh, _, g_weight, g_bias, _ = back(
+        RELU if relu else TANH,
+        Given(x, h, weight),
+        sizes,
+        reverse,
+        out,
+        NOTHING.reshape(0, 0, 0),
+        g_out,
+        g_h,
+    )
     return [g_x, dh, g_weight, *([g_bias] if bias else [])]
 
 
 def build(cell: Cell, x: ndarray, h: ndarray, weight: ndarray) -> None:
-    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not matter."""
+    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not
+    matter."""
     for steps in (1, 2):
         given = Given(np.concatenate([x] * steps), h, weight, h if cell is LSTM else None)
         out, *_, saved = forward(cell, given, None, False)

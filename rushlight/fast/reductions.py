@@ -1,6 +1,7 @@
-"""Reductions and scans of large float32 arrays by the loops of rows.py, at the speed of memory; where a function gives
-None, NumPy does it: without Numba, for other dtypes, layouts and dimensions, short rows.
-"""
+"""Reductions and scans of large float32 arrays by the loops of rows.py, at the speed of memory;
+where a function gives None, NumPy does it: without Numba, for other dtypes, layouts and dimensions,
+short rows."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,8 +15,8 @@ from numpy import ndarray
 from rushlight.base.dependencies import has_numba
 
 Dims = tuple[int, ...] | int | None
-SHORT = 32                                        # numbers of a row, below which a loop is no faster
-MUCH = 1 << 18                                    # numbers from which all cores share the work
+SHORT = 32  # numbers of a row, below which a loop is no faster
+MUCH = 1 << 18  # numbers from which all cores share the work
 FLOAT = np.dtype(np.float32)
 
 
@@ -25,6 +26,7 @@ def loops() -> Any:
     if not has_numba():
         return None
     from rushlight.fast import row_loops as rows
+
     return rows
 
 
@@ -90,11 +92,18 @@ def running(name: str, x: ndarray, dim: int) -> ndarray | None:
     if x.dtype is not FLOAT or not x.flags.carray or not -x.ndim <= dim < x.ndim or loops() is None:
         return None
     dim, out = dim % x.ndim, np.empty_like(x)
-    before, n, after = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
+    before, n, after = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
     if after == 1:
-        shared(getattr(loops(), name + "_of_rows"), (x.reshape(before, n), out.reshape(before, n)), (1, 1), x.size)
+        shared(
+            getattr(loops(), name + "_of_rows"),
+            (x.reshape(before, n), out.reshape(before, n)),
+            (1, 1),
+            x.size,
+        )
     else:
-        getattr(loops(), name)(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
+        getattr(loops(), name)(
+            x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after)
+        )
     return out
 
 
@@ -126,43 +135,64 @@ EXTREMES_OF_ROWS = """def kernel(x, out, places):
 
 @cache
 def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
-    """For float32 or float64, along rows or across them; with NumPy's results. Rows of 100,000 numbers in 0.1 ms; where
-    each comparison waits for the one before, as that with a nan at the top does, in 0.42."""
+    """For float32 or float64, along rows or across them; with NumPy's results. Rows of 100,000
+    numbers in 0.1 ms; where each comparison waits for the one before, as that with a nan at the top
+    does, in 0.42."""
     from rushlight.loops.tiering import Loop  # read when first needed
+
     text = (EXTREMES_OF_ROWS if rows else EXTREMES).format(
-        **{"sign": ">=", "less": "<"} if ufunc is np.maximum else {"sign": "<=", "less": ">"})
+        **{"sign": ">=", "less": "<"} if ufunc is np.maximum else {"sign": "<=", "less": ">"}
+    )
     x = np.zeros((1, 1, 1), dtype)
     return Loop(lambda: text, 30, lambda: (x, x.copy(), np.zeros((1, 1, 1), np.int64)))
 
 
 def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
-    """The largest or smallest element so far along a dimension, and the last place where it stood."""
+    """The largest or smallest element so far along a dimension, and the last place where it
+    stood."""
     if x.dtype.char not in "fd" or not x.size or not x.flags.carray or not -x.ndim <= dim < x.ndim:
         return None
     dim %= x.ndim
-    shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1:])
+    shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
     loop = extremes_loop(ufunc, shape[2] == 1, x.dtype)
     if loop.function is None:
         loop.pay(x.size)
         return None
     out, places = np.empty_like(x), np.empty(x.shape, np.int64)
-    shared(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), (1, 1, 1), x.size)
+    shared(
+        loop.function,
+        (x.reshape(shape), out.reshape(shape), places.reshape(shape)),
+        (1, 1, 1),
+        x.size,
+    )
     return out, places
 
 
-def shared(loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = MUCH) -> None:
+def shared(
+    loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = MUCH
+) -> None:
     """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
     if size < much:
         loop(*arguments)
     else:
         from rushlight.loops.parallel import in_parts
+
         in_parts(loop, arguments, how)
 
 
 # what is asked for each op with the arguments of its kernel
 FUNCTIONS: dict[str, Callable] = {
-    "sum": sums, "prod": products, "amax": largest, "amin": smallest, "mean": means, "vector_norm": norms,
-    "cumsum": running_sums, "cumprod": running_products, "cummax": largest_so_far, "cummin": smallest_so_far}
+    "sum": sums,
+    "prod": products,
+    "amax": largest,
+    "amin": smallest,
+    "mean": means,
+    "vector_norm": norms,
+    "cumsum": running_sums,
+    "cumprod": running_products,
+    "cummax": largest_so_far,
+    "cummin": smallest_so_far,
+}
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
@@ -174,6 +204,12 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
     """What makes arguments for each of FUNCTIONS."""
     x = (np.cos(np.arange(128) * 1.7) + FLOAT.type(1.1)).astype(FLOAT).reshape(2, 64)
-    more = {"vector_norm": (2.0, (1,)), "cumsum": (1,), "cumprod": (1,), "cummax": (1,), "cummin": (1,)}
+    more = {
+        "vector_norm": (2.0, (1,)),
+        "cumsum": (1,),
+        "cumprod": (1,),
+        "cummax": (1,),
+        "cummin": (1,),
+    }
     given = {name: (x, *more.get(name, ((1,),))) for name in FUNCTIONS}
     return {(name, ""): lambda args=args: args for name, args in given.items()}  # type: ignore[misc]

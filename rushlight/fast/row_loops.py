@@ -1,8 +1,10 @@
-"""Compiled loops over the rows of large float32 matrices: each row stays in the cache while it is read several times.
+"""Compiled loops over the rows of large float32 matrices: each row stays in the cache while it is
+read several times.
 
-Read by fast/softmax_norm.py when a large tensor asks first. `exp`, `log`, `plus`, `largest`, `f32` are what loops find as globals
-(`scope` in loops/cache.py). Sums are of float32 in as many parts as a vector register holds.
-"""
+Read by fast/softmax_norm.py when a large tensor asks first. `exp`, `log`, `plus`, `largest`, `f32`
+are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as
+a vector register holds."""
+
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -148,7 +150,7 @@ def logsumexp(x, out):
         top = f32(-inf)
         for j in range(n):
             top = largest(top, x[i, j])
-        if top - top != f32(0):               # an infinity or nan may not be subtracted
+        if top - top != f32(0):  # an infinity or nan may not be subtracted
             top = f32(0)
         total = f32(0)
         for j in range(n):
@@ -169,6 +171,7 @@ def logsumexp_x(g, x, y, out):
 
 
 # -- along columns, in float64
+
 
 @loop
 def column_sums(x, out):
@@ -213,7 +216,7 @@ def row_vars(x, left, out):
     for i in range(x.shape[0]):
         whole = f64(0)
         for start in range(0, x.shape[1], 4096):
-            row = x[i, start:start + 4096]
+            row = x[i, start : start + 4096]
             total = f32(0)
             for j in range(row.shape[0]):
                 total = plus(total, row[j])
@@ -221,7 +224,7 @@ def row_vars(x, left, out):
         mean = f32(whole / x.shape[1])
         whole = f64(0)
         for start in range(0, x.shape[1], 4096):
-            row = x[i, start:start + 4096]
+            row = x[i, start : start + 4096]
             total = f32(0)
             for j in range(row.shape[0]):
                 d = row[j] - mean
@@ -238,7 +241,7 @@ def row_var_x(g, x, factor, out):
     for i in range(x.shape[0]):
         whole = f64(0)
         for start in range(0, x.shape[1], 4096):
-            row = x[i, start:start + 4096]
+            row = x[i, start : start + 4096]
             total = f32(0)
             for j in range(row.shape[0]):
                 total = plus(total, row[j])
@@ -251,6 +254,7 @@ def row_var_x(g, x, factor, out):
 
 # -- one number from each row; blocks of 4096 are added up in float32, blocks in float64
 
+
 @loop
 def sums(x, out):
     restrict()
@@ -258,7 +262,7 @@ def sums(x, out):
     for i in range(x.shape[0]):
         whole = f64(0)
         for start in range(0, x.shape[1], 4096):
-            row = x[i, start:start + 4096]
+            row = x[i, start : start + 4096]
             total = f32(0)
             for j in range(row.shape[0]):
                 total = plus(total, row[j])
@@ -268,7 +272,8 @@ def sums(x, out):
 
 @loop
 def products(x, out):
-    """Four numbers side by side, a million in 0.7 ms: one after the other, each waits for the one before, 1.4 ms."""
+    """Four numbers side by side, a million in 0.7 ms: one after the other, each waits for the one
+    before, 1.4 ms."""
     restrict()
     wide()
     n = x.shape[1]
@@ -295,7 +300,7 @@ def norms(x, out):
     for i in range(x.shape[0]):
         whole = f64(0)
         for start in range(0, x.shape[1], 4096):
-            row = x[i, start:start + 4096]
+            row = x[i, start : start + 4096]
             total = f32(0)
             for j in range(row.shape[0]):
                 total = plus(total, row[j] * row[j])
@@ -327,7 +332,8 @@ def smallest_of(x, out):
 
 @loop
 def running_sums(x, out, total):
-    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each of the last."""
+    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each
+    of the last."""
     restrict()
     for i in range(x.shape[0]):
         for k in range(total.shape[0]):

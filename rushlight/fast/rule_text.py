@@ -1,8 +1,10 @@
-"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down what is done to them.
+"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down
+what is done to them.
 
-The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what they meet, so that a
-float32 loop stays one; functions are those of the scalars world (loops/scalar_math.py), others are written out by their own rule.
-"""
+The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what
+they meet, so that a float32 loop stays one; functions are those of the scalars world
+(loops/scalar_math.py), others are written out by their own rule."""
+
 from __future__ import annotations
 
 import builtins
@@ -13,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops import scalar_math
-from rushlight.kernels.gelu import ABOVE, BELOW
 from rushlight.core.table import BOOL as RESULT_BOOL
 from rushlight.core.table import SHARED, TABLE, Op, rebind
+from rushlight.kernels.gelu import ABOVE, BELOW
+from rushlight.loops import scalar_math
 
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
 SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "b1"}
-TYPES = (*REALS, BOOL, INT)                       # what fused loops work in
-ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1       # how tightly a text binds
+TYPES = (*REALS, BOOL, INT)  # what fused loops work in
+ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1  # how tightly a text binds
 
 
 class NotFused(Exception):
@@ -74,7 +76,11 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 def int_or(value: Any) -> Any:
     """The whole number that it is, if it can be written as one; -0.0 cannot."""
-    return int(value) if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0) else None
+    return (
+        int(value)
+        if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0)
+        else None
+    )
 
 
 def cast(x: Scalar, dtype: np.dtype) -> Scalar:
@@ -94,8 +100,13 @@ def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
     if not isinstance(y, Scalar):
         return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype))
     if x.dtype != y.dtype:
-        wide = np.promote_types(x.dtype, y.dtype) if BOOL not in (x.dtype, y.dtype) else \
-            x.dtype if y.dtype == BOOL else y.dtype
+        wide = (
+            np.promote_types(x.dtype, y.dtype)
+            if BOOL not in (x.dtype, y.dtype)
+            else x.dtype
+            if y.dtype == BOOL
+            else y.dtype
+        )
         return cast(x, wide), cast(y, wide)
     return x, y
 
@@ -109,14 +120,18 @@ def real_if(number: Any, dtype: np.dtype) -> np.dtype:
 
 def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
     """`x sign y` and its reflection; the right operand needs brackets at the same rank."""
+
     def operator(x: Any, y: Any) -> Scalar:
         x, y = meet(x, y)
         if result is None and x.dtype == BOOL:
             raise NotFused
         if sign == "/" and x.dtype == INT:
             raise NotFused
-        right = y.within(rank + 1)             # a (b c) is not (a b) c in the last bit
-        return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
+        right = y.within(rank + 1)  # a (b c) is not (a b) c in the last bit
+        return Scalar(
+            f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank
+        )
+
     return operator, lambda x, y: operator(y, x)
 
 
@@ -125,10 +140,16 @@ def logical(sign: str) -> tuple[Callable, Callable]:
         if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
             raise NotFused
         return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
+
     return operator, lambda x, y: operator(y, x)
 
 
-for _name, _sign, _rank in (("add", "+", SUM), ("sub", "-", SUM), ("mul", "*", PRODUCT), ("truediv", "/", PRODUCT)):
+for _name, _sign, _rank in (
+    ("add", "+", SUM),
+    ("sub", "-", SUM),
+    ("mul", "*", PRODUCT),
+    ("truediv", "/", PRODUCT),
+):
     _direct, _reflected = infix(_sign, _rank)
     setattr(Scalar, f"__{_name}__", _direct)
     setattr(Scalar, f"__r{_name}__", _reflected)
@@ -136,7 +157,14 @@ for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
     _direct, _reflected = logical(_sign)
     setattr(Scalar, f"__{_name}__", _direct)
     setattr(Scalar, f"__r{_name}__", _reflected)
-for _name, _sign in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
+for _name, _sign in (
+    ("eq", "=="),
+    ("ne", "!="),
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+):
     setattr(Scalar, f"__{_name}__", infix(_sign, COMPARISON, BOOL)[0])
 
 
@@ -146,8 +174,13 @@ def power(x: Scalar, y: Any) -> Scalar:
         raise NotFused
     one = constant(1, x.dtype)
     simple: dict[Any, Callable[[], Scalar]] = {
-        1: lambda: x, 2: lambda: x * x, 3: lambda: x * x * x, 0.5: lambda: call("sqrt", x),
-        -1: lambda: one / x, -0.5: lambda: one / call("sqrt", x)}
+        1: lambda: x,
+        2: lambda: x * x,
+        3: lambda: x * x * x,
+        0.5: lambda: call("sqrt", x),
+        -1: lambda: one / x,
+        -0.5: lambda: one / call("sqrt", x),
+    }
     if not isinstance(y, Scalar) and y in simple:
         return simple[y]()
     return call("pow", *meet(x, y))
@@ -171,16 +204,21 @@ def where(c: Scalar, x: Any, y: Any) -> Scalar:
         raise NotFused
     if x.dtype not in REALS:
         raise NotFused
-    return Scalar(f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype)
+    return Scalar(
+        f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype
+    )
 
 
 def function(name: str) -> Callable:
-    """What a name in a rule means: a function of the scalars world, or the rule of that name written out."""
+    """What a name in a rule means: a function of the scalars world, or the rule of that name
+    written out."""
     if name in scalar_math.NAMES:
+
         def known(*args: Any) -> Scalar:
             first = next(a for a in args if isinstance(a, Scalar))
             together = [constant(a, first.dtype) for a in args]
             return call(name, *together)
+
         return known
     if name in TABLE and TABLE[name].elementwise and can_fuse(TABLE[name]):
         return lambda *args: write_out(TABLE[name], args)
@@ -202,11 +240,14 @@ class World(dict):
 
 def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
     bx = x * beta
-    return where(bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta)
+    return where(
+        bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta
+    )
 
 
 def below(t: Scalar) -> tuple[Scalar, Scalar]:
-    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20 (kernels/gelu.py)."""
+    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20
+    (kernels/gelu.py)."""
     bell = call("exp", t * t * -0.5)
     over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
     return bell, bell * (polynomial(over, t) / polynomial(under, t))
@@ -236,17 +277,27 @@ def gelu_slope(x: Scalar) -> Scalar:
 
 
 def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
-    """From the nearer end, as the kernel does it; a weight for each element may be of both sorts."""
+    """From the nearer end, as the kernel does it; a weight for each element may be of both
+    sorts."""
     if not isinstance(weight, (int, float)):
         raise NotFused
     way = y - x
     return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
 
 
-# A world: what names in rules mean here, where that is neither a function of the scalars world nor the op's own formula.
-SPECIAL: dict[str, Callable] = {"gelu": gelu, "gelu_slope": gelu_slope, "where": where, "softplus": softplus,
-                                "pow": power, "lerp": lerp, "expm1": lambda x: call("expm1", x),
-                                "abs": abs, "log1p": lambda x: call("log1p", x)}
+# A world: what names in rules mean here, where that is neither a function of the scalars world nor
+# the op's own formula.
+SPECIAL: dict[str, Callable] = {
+    "gelu": gelu,
+    "gelu_slope": gelu_slope,
+    "where": where,
+    "softplus": softplus,
+    "pow": power,
+    "lerp": lerp,
+    "expm1": lambda x: call("expm1", x),
+    "abs": abs,
+    "log1p": lambda x: call("log1p", x),
+}
 
 
 def write_out(op: Op, args: tuple) -> Scalar:
@@ -265,13 +316,16 @@ def can_fuse(op: Op) -> bool:
 @cache
 def symbolic(op: Op) -> Callable:
     """The op's rule with its names looked up as symbols."""
-    if op.name in op.forward.__code__.co_names:   # "erfinv(x)" says nothing: there is only the kernel
+    if (
+        op.name in op.forward.__code__.co_names
+    ):  # "erfinv(x)" says nothing: there is only the kernel
         raise NotFused
     return on_symbols(op.forward)
 
 
 def on_symbols(rule: Callable) -> Callable:
-    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
+    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a
+    plain dict only."""
     world = World(__builtins__={})
     for name in rule.__code__.co_names:  # type: ignore[attr-defined]
         world[name]
@@ -279,7 +333,8 @@ def on_symbols(rule: Callable) -> Callable:
 
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
-    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an argument as it is."""
+    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an
+    argument as it is."""
     if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None
@@ -290,7 +345,8 @@ def expression_of(op: Op, of: str, args: list) -> Scalar | None:
 
 
 def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
-    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
+    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is
+    not possible."""
     converts = op is TABLE["to"]
     if not (op.elementwise or converts) or not can_fuse(op) or dtype not in TYPES:
         raise NotFused

@@ -1,8 +1,9 @@
 """Sine and cosine of float64, for which NumPy calls libm number by number.
 
-A compiled loop takes their place, made of what loops/scalar_math.py has for numbers below NEAR: 90,000 in 0.26 ms, by NumPy in
-2. It says how large the largest was; where that is more, or nan, those are NumPy's.
-"""
+A compiled loop takes their place, made of what loops/scalar_math.py has for numbers below NEAR:
+90,000 in 0.26 ms, by NumPy in 2. It says how large the largest was; where that is more, or nan,
+those are NumPy's."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,13 +12,13 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, HALF_ELEMENTS
-from rushlight.fast.policy import charge
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, HALF_ELEMENTS
+from rushlight.fast.policy import charge
 
 DOUBLE = np.dtype(np.float64)
-PASSES = 60                                       # of NumPy's that take as long
+PASSES = 60  # of NumPy's that take as long
 LOOP = """def kernel(x, out):
     restrict()
     wide()
@@ -33,6 +34,7 @@ LOOP = """def kernel(x, out):
 @cache
 def loop(name: str) -> Callable:
     from rushlight.loops.cache import compiled
+
     return compiled(LOOP.format(name=name))
 
 
@@ -41,17 +43,24 @@ def circular(ufunc: np.ufunc) -> Callable:
     name = ufunc.__name__
 
     def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
-        if x.__class__ is not ndarray or x.dtype is not DOUBLE or x.size < HALF_ELEMENTS or not x.flags.c_contiguous \
-                or not charge(PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_numba():
+        if (
+            x.__class__ is not ndarray
+            or x.dtype is not DOUBLE
+            or x.size < HALF_ELEMENTS
+            or not x.flags.c_contiguous
+            or not charge(PASSES, x.size, ELEMENTWISE_ELEMENTS)
+            or not has_numba()
+        ):
             return ufunc(x, out=out)
         made = memory.take(x.shape, DOUBLE)
         near(x, made)
-        if out is not None:                       # it may be x, which `near` reads twice
+        if out is not None:  # it may be x, which `near` reads twice
             np.copyto(out, made)
         return made if out is None else out
 
     def near(x: ndarray, out: ndarray) -> None:
         from rushlight.loops.scalar_math import NEAR
+
         if not loop(name)(x.reshape(-1), out.reshape(-1)) <= NEAR:
             far = ~(np.abs(x) <= NEAR)
             out[far] = ufunc(x[far])

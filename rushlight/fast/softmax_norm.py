@@ -1,7 +1,8 @@
-"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of fast/row_loops.py and fast/channel_loops.py:
-NumPy would pass over them six to ten times. A function here gives the result, or None where NumPy is to do it: other
-dtypes and layouts, other dimensions than the last, very long rows.
-"""
+"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of
+fast/row_loops.py and fast/channel_loops.py: NumPy would pass over them six to ten times. A function
+here gives the result, or None where NumPy is to do it: other dtypes and layouts, other dimensions
+than the last, very long rows."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,19 +13,20 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
 from rushlight.base.buffer_pool import memory
-from rushlight.kernels.reduce import NOISE
+from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
 from rushlight.kernels.layout import channels_last, like_images
+from rushlight.kernels.reduce import NOISE
 
-SHORT = 16                                        # numbers in a channel of a sample, below which NumPy does it
-REMEMBERED = 1 << 18                              # numbers from which memory is used again
-AT_ONCE = 1 << 18                                 # numbers of rows that are gone through again together
-LONG = 1 << 14                                    # numbers in a row, from which float32 is too short to add them up
+SHORT = 16  # numbers in a channel of a sample, below which NumPy does it
+REMEMBERED = 1 << 18  # numbers from which memory is used again
+AT_ONCE = 1 << 18  # numbers of rows that are gone through again together
+LONG = 1 << 14  # numbers in a row, from which float32 is too short to add them up
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, where that takes these arguments."""
+    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, where that takes these
+    arguments."""
     if of:
         args = in_full(args[0], repeated=True), *args[1:]
     made = FUNCTIONS[op.name, of](*args)
@@ -32,12 +34,18 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 
 
 def in_full(g: Any, repeated: bool = False) -> Any:
-    """The gradient, or the first of a list, laid out in memory if broadcasting has repeated it, as that of a sum or a mean:
-    a step through batch norm of 262,144 took 4.9 ms, it takes 1.3. `repeated`: also where one number stands for all, which
-    suits loops over elements, but not those over rows."""
+    """The gradient, or the first of a list, laid out in memory if broadcasting has repeated it, as
+    that of a sum or a mean: a step through batch norm of 262,144 took 4.9 ms, it takes 1.3.
+    `repeated`: also where one number stands for all, which suits loops over elements, but not those
+    over rows."""
     if g.__class__ is list:
         g[0] = in_full(g[0], repeated)
-    elif g.__class__ is ndarray and not g.flags.forc and 0 in g.strides and (repeated or any(g.strides)):
+    elif (
+        g.__class__ is ndarray
+        and not g.flags.forc
+        and 0 in g.strides
+        and (repeated or any(g.strides))
+    ):
         return np.ascontiguousarray(g)
     return g
 
@@ -45,7 +53,13 @@ def in_full(g: Any, repeated: bool = False) -> Any:
 def matrix(a: ndarray, n: int) -> ndarray | None:
     """The array as rows of n numbers, if it lies so in memory."""
     flags = a.flags
-    fits = a.dtype is FLOAT and 0 < n <= LONG and flags.c_contiguous and flags.aligned and loops() is not None
+    fits = (
+        a.dtype is FLOAT
+        and 0 < n <= LONG
+        and flags.c_contiguous
+        and flags.aligned
+        and loops() is not None
+    )
     return a.reshape(-1, n) if fits else None
 
 
@@ -56,6 +70,7 @@ def room(x: ndarray) -> ndarray:
 
 def along_rows(name: str) -> Callable:
     """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
+
     def run(*given: Any) -> ndarray | None:
         *arrays, dim = given
         x = arrays[-1]
@@ -68,24 +83,35 @@ def along_rows(name: str) -> Callable:
         out = room(x)
         shared(getattr(loops(), name), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
         return out
+
     return run
 
 
 def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
     """The same along another dimension than the last: vectors are of what lies after it."""
     shape = arrays[-1].shape
-    fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
-    if not fits or not shape or prod(shape[dim % len(shape) + 1:]) < SHORT or not 0 < shape[dim] <= LONG:
+    fits = (
+        all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays])
+        and loops() is not None
+    )
+    if (
+        not fits
+        or not shape
+        or prod(shape[dim % len(shape) + 1 :]) < SHORT
+        or not 0 < shape[dim] <= LONG
+    ):
         return None
     from rushlight.fast import channel_loops as channels
-    out, samples = room(arrays[-1]), prod(shape[:dim % len(shape)])
+
+    out, samples = room(arrays[-1]), prod(shape[: dim % len(shape)])
     given = [a.reshape(samples, -1) for a in (*arrays, out)]
     shared(getattr(channels, name), (*given, shape[dim]), (*[1] * len(given), 0), out.size)
     return out
 
 
 def laid_out(g: ndarray) -> ndarray:
-    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a mean."""
+    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a
+    mean."""
     return np.ascontiguousarray(g).reshape(g.shape)
 
 
@@ -103,14 +129,24 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
     if rows is None or gs is None or ys is None or not g.shape == y.shape == (*x.shape[:-1], 1):
         return None
     out = room(x)
-    shared(loops().logsumexp_x, (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)), (1, 1, 1, 1), x.size)
+    shared(
+        loops().logsumexp_x,
+        (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)),
+        (1, 1, 1, 1),
+        x.size,
+    )
     return out
 
 
 def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the leading `axes` adds up, if more than `correction` are."""
+    """The array as rows that a sum over the leading `axes` adds up, if more than `correction`
+    are."""
     k = 0 if axes is None else len(axes)
-    rows = matrix(x, prod(x.shape[k:])) if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k)) else None  # type: ignore
+    rows = (
+        matrix(x, prod(x.shape[k:]))
+        if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k))
+        else None
+    )  # type: ignore
     return rows if rows is not None and len(rows) > correction else None
 
 
@@ -121,10 +157,17 @@ def column_means(rows: ndarray) -> ndarray:
 
 
 def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than `correction`."""
+    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than
+    `correction`."""
     k = x.ndim if axes is None else len(axes)
-    n = prod(x.shape[x.ndim - k:])
-    fits = x.dtype is FLOAT and x.flags.carray and n >= SHORT and n > correction and loops() is not None
+    n = prod(x.shape[x.ndim - k :])
+    fits = (
+        x.dtype is FLOAT
+        and x.flags.carray
+        and n >= SHORT
+        and n > correction
+        and loops() is not None
+    )
     last = axes is None or sorted([d % x.ndim for d in axes]) == [*range(x.ndim - k, x.ndim)]
     return x.reshape(-1, n) if fits and last else None
 
@@ -133,31 +176,45 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     rows, along = columns(x, axes, correction), trailing(x, axes, correction)
     if along is not None:
         out = np.empty(len(along), FLOAT)
-        shared(loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size)
+        shared(
+            loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size
+        )
         more_exact(out, along, correction)
-        return out.reshape([1 if axes is None or d in axes or d - x.ndim in axes else n for d, n in enumerate(x.shape)])
+        return out.reshape(
+            [
+                1 if axes is None or d in axes or d - x.ndim in axes else n
+                for d, n in enumerate(x.shape)
+            ]
+        )
     if rows is None:
         return None
     total = np.empty(rows.shape[1])
     shared(loops().column_squares, (rows, column_means(rows), total), (1, 0, 2), rows.size)
-    kept = (1,) * len(axes) + x.shape[len(axes):]  # type: ignore[arg-type]
+    kept = (1,) * len(axes) + x.shape[len(axes) :]  # type: ignore[arg-type]
     out = (total / (len(rows) - correction)).astype(FLOAT)
     more_exact(out, rows.T, correction)
     return out.reshape(kept)
 
 
 def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
-    """Variances of rows again, in double precision, where they may be mostly of what the mean is off by."""
+    """Variances of rows again, in double precision, where they may be mostly of what the mean is
+    off by."""
     n = x.shape[1]
-    again = np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction)))) if n > 1 else ()
+    again = (
+        np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction))))
+        if n > 1
+        else ()
+    )
     step = max(1, AT_ONCE // n)
     for k in range(0, len(again), step):
-        wide = x[again[k:k + step]].astype(np.float64)
+        wide = x[again[k : k + step]].astype(np.float64)
         wide -= wide.mean(1, keepdims=True)
-        out[again[k:k + step]] = np.square(wide).sum(1) / (n - correction)
+        out[again[k : k + step]] = np.square(wide).sum(1) / (n - correction)
 
 
-def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+def var_x(
+    g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float
+) -> ndarray | None:
     rows, along = columns(x, axes, correction), trailing(x, axes, correction)
     n = len(along) if along is not None else 0 if rows is None else rows.shape[1]
     if g.size != n or g.dtype is not FLOAT:
@@ -165,7 +222,12 @@ def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: floa
     slopes, out = laid_out(g).reshape(-1), room(x)
     factor = 2 / (x.size // n - correction)
     if along is not None:
-        shared(loops().row_var_x, (slopes, along, factor, out.reshape(along.shape)), (1, 1, 0, 1), x.size)
+        shared(
+            loops().row_var_x,
+            (slopes, along, factor, out.reshape(along.shape)),
+            (1, 1, 0, 1),
+            x.size,
+        )
     else:
         given = slopes, rows, column_means(rows), factor, out.reshape(rows.shape)  # type: ignore[arg-type, union-attr]
         shared(loops().column_var_x, given, (0, 1, 0, 0, 1), x.size)
@@ -188,40 +250,60 @@ def repeated(n: int, value: float) -> ndarray:
 
 def width(x: ndarray, dims: tuple[int, ...]) -> int:
     """How many numbers the last dimensions have."""
-    return x.shape[-1] if len(dims) == 1 else prod(x.shape[-len(dims):])
+    return x.shape[-1] if len(dims) == 1 else prod(x.shape[-len(dims) :])
 
 
-def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
+def layer_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
+) -> Any:
     n = width(x, dims)
     rows, w, b = matrix(x, n), factors(weight, n, 1), factors(bias, n, 0)
     if rows is None or w is None or b is None:
         return None
-    kept = (*x.shape[:-len(dims)], *(1,) * len(dims))
+    kept = (*x.shape[: -len(dims)], *(1,) * len(dims))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
-    shared(loops().layer_norm, (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
-           (1, 0, 0, 0, 1, 1, 1), x.size)
+    shared(
+        loops().layer_norm,
+        (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
+        (1, 0, 0, 0, 1, 1, 1),
+        x.size,
+    )
     return out, mu, var
 
 
-def layer_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
-                 eps: float) -> ndarray | None:
+def layer_norm_x(
+    gs: list,
+    x: ndarray,
+    weight: ndarray | None,
+    mu: ndarray,
+    var: ndarray,
+    dims: tuple[int, ...],
+    eps: float,
+) -> ndarray | None:
     n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
     if g is None or rows is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
         return None
     out, sums = room(x), np.empty((2, n), FLOAT)
-    shared(loops().layer_norm_back, (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
-           (1, 1, 0, 1, 1, 0, 1, 2), x.size)
-    gs.append(sums)                               # the gradients of weight and bias, whose rules are run with this list next
+    shared(
+        loops().layer_norm_back,
+        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
+        (1, 1, 0, 1, 1, 0, 1, 2),
+        x.size,
+    )
+    gs.append(sums)  # the gradients of weight and bias, whose rules are run with this list next
     return out
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
-    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g, less that of the mean."""
+    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g,
+    less that of the mean."""
     return tuple([size if kept == 1 else 1 for size, kept in zip(gs[0].shape, gs[1].shape)])
 
 
-def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
+def layer_norm_weight(
+    gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float
+) -> ndarray | None:
     shape = of_weight(gs)
     if len(gs) > 3:
         return gs[3][0].reshape(shape)
@@ -230,7 +312,12 @@ def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: floa
     if g is None or rows is None or prod(shape) != n:
         return None
     out = np.empty(n, FLOAT)
-    shared(loops().layer_norm_weight, (g, rows, mu.reshape(-1), var.reshape(-1), eps, out), (1, 1, 1, 1, 0, 2), x.size)
+    shared(
+        loops().layer_norm_weight,
+        (g, rows, mu.reshape(-1), var.reshape(-1), eps, out),
+        (1, 1, 1, 1, 0, 2),
+        x.size,
+    )
     return out.reshape(shape)
 
 
@@ -239,11 +326,16 @@ def layer_norm_bias(gs: list) -> ndarray | None:
 
 
 def batch(a: ndarray) -> ndarray | None:
-    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost; None for other layouts,
-    and where L is too short for a loop."""
+    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost;
+    None for other layouts, and where L is too short for a loop."""
     if channels_last(a):
         a = a.copy()
-    if a.ndim < 3 or a.dtype is not FLOAT or not (a.flags.c_contiguous and a.flags.aligned) or loops() is None:
+    if (
+        a.ndim < 3
+        or a.dtype is not FLOAT
+        or not (a.flags.c_contiguous and a.flags.aligned)
+        or loops() is None
+    ):
         return None
     n = prod(a.shape[2:])
     return a.reshape(*a.shape[:2], n) if SHORT <= n <= LONG else None
@@ -255,49 +347,91 @@ def samples(a: ndarray) -> ndarray | None:
 
 
 def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
-    """The call; of much, each core does some of the channels. Channels side by side have loops of their own."""
-    from rushlight.loops.parallel import cores, pool
+    """The call; of much, each core does some of the channels. Channels side by side have loops of
+    their own."""
     from rushlight.fast import channel_loops as compiled
+    from rushlight.loops.parallel import cores, pool
+
     if arguments[0].ndim == 2:
         getattr(compiled, name + "_across")(*arguments)
         return
     parts = min(cores(), channels) if size >= MUCH else 1
     bounds = [channels * k // parts for k in range(parts + 1)]
-    pool.run(getattr(compiled, name), [(*arguments, *bounds[k:k + 2]) for k in range(parts)])
+    pool.run(getattr(compiled, name), [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
 
 
-def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
+def batch_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
+) -> Any:
     given = samples(x)
     w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
     if given is None or w is None or b is None:
         return None
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
-    by_channels("batch_norm", x.size, x.shape[1], given, w, b, eps, out.reshape(given.shape), mu.reshape(-1),
-                var.reshape(-1))
+    by_channels(
+        "batch_norm",
+        x.size,
+        x.shape[1],
+        given,
+        w,
+        b,
+        eps,
+        out.reshape(given.shape),
+        mu.reshape(-1),
+        var.reshape(-1),
+    )
     return like_images(out, x, asks=channels_last), mu, var
 
 
-def batch_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...],
-                 eps: float) -> ndarray | None:
+def batch_norm_x(
+    gs: list,
+    x: ndarray,
+    weight: ndarray | None,
+    mu: ndarray,
+    var: ndarray,
+    dims: tuple[int, ...],
+    eps: float,
+) -> ndarray | None:
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
-    if g is None or given is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
+    if (
+        g is None
+        or given is None
+        or w is None
+        or np.count_nonzero(gs[1])
+        or np.count_nonzero(gs[2])
+    ):
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
-    by_channels("batch_norm_x", x.size, x.shape[1], g, given, w, mu.reshape(-1), var.reshape(-1), eps,
-                out.reshape(given.shape), *sums)
-    gs.append(sums)                               # the gradients of weight and bias, whose rules are run with this list next
+    by_channels(
+        "batch_norm_x",
+        x.size,
+        x.shape[1],
+        g,
+        given,
+        w,
+        mu.reshape(-1),
+        var.reshape(-1),
+        eps,
+        out.reshape(given.shape),
+        *sums,
+    )
+    gs.append(sums)  # the gradients of weight and bias, whose rules are run with this list next
     return out
 
 
-def batch_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float) -> ndarray | None:
+def batch_norm_weight(
+    gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
+) -> ndarray | None:
     if len(gs) > 3:
         return gs[3][0]
     g, given = batch(gs[0]), batch(x)
     if g is None or given is None:
         return None
     out = np.empty(x.shape[1], FLOAT)
-    by_channels("batch_norm_weight", x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out)
+    by_channels(
+        "batch_norm_weight", x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out
+    )
     return out
 
 
@@ -312,26 +446,62 @@ def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
     return out
 
 
-def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float) -> Any:
+def group_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float
+) -> Any:
     given = batch(x)
     w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
     if given is None or w is None or b is None:
         return None
-    out, mu, var = room(x), np.empty((len(x), groups, 1), FLOAT), np.empty((len(x), groups, 1), FLOAT)
-    by_channels("group_norm", x.size, mu.size, given, w, b, groups, eps, out.reshape(given.shape), mu.reshape(-1),
-                var.reshape(-1))
+    out, mu, var = (
+        room(x),
+        np.empty((len(x), groups, 1), FLOAT),
+        np.empty((len(x), groups, 1), FLOAT),
+    )
+    by_channels(
+        "group_norm",
+        x.size,
+        mu.size,
+        given,
+        w,
+        b,
+        groups,
+        eps,
+        out.reshape(given.shape),
+        mu.reshape(-1),
+        var.reshape(-1),
+    )
     return like_images(out, x), mu, var
 
 
-def group_norm_x(gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int,
-                 eps: float) -> ndarray | None:
+def group_norm_x(
+    gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int, eps: float
+) -> ndarray | None:
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
-    if g is None or given is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
+    if (
+        g is None
+        or given is None
+        or w is None
+        or np.count_nonzero(gs[1])
+        or np.count_nonzero(gs[2])
+    ):
         return None
     out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
-    by_channels("group_norm_x", x.size, mu.size, g, given, w, mu.reshape(-1), var.reshape(-1), groups, eps,
-                out.reshape(given.shape), *sums)
-    gs.append(sums)                               # as of batch norm, but of each sample
+    by_channels(
+        "group_norm_x",
+        x.size,
+        mu.size,
+        g,
+        given,
+        w,
+        mu.reshape(-1),
+        var.reshape(-1),
+        groups,
+        eps,
+        out.reshape(given.shape),
+        *sums,
+    )
+    gs.append(sums)  # as of batch norm, but of each sample
     return out
 
 
@@ -342,25 +512,42 @@ def of_samples(which: int) -> Callable:
 
 def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> ndarray | None:
     a, b, n = batch(g), batch(x), g.ndim
-    if a is None or b is None or g.shape != x.shape or mu.dtype is not FLOAT or dims != (0, *range(2, n)):
+    if (
+        a is None
+        or b is None
+        or g.shape != x.shape
+        or mu.dtype is not FLOAT
+        or dims != (0, *range(2, n))
+    ):
         return None
     out, none = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT), np.ones(x.shape[1], FLOAT)
-    by_channels("batch_norm_weight", x.size, x.shape[1], a, b, mu.reshape(-1), none, 0.0, out.reshape(-1))
+    by_channels(
+        "batch_norm_weight", x.size, x.shape[1], a, b, mu.reshape(-1), none, 0.0, out.reshape(-1)
+    )
     return out
 
 
-def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,
-                      eps: float) -> ndarray | None:
+def frozen_batch_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray, eps: float
+) -> ndarray | None:
     scale, b = frozen_scale(weight, var, eps), factors(bias, len(var), 0)
-    return None if scale is None or b is None or mu.dtype is not FLOAT else by_a_number_each(x, scale, b - mu * scale)
+    return (
+        None
+        if scale is None or b is None or mu.dtype is not FLOAT
+        else by_a_number_each(x, scale, b - mu * scale)
+    )
 
 
-def frozen_batch_norm_x(g: ndarray, weight: ndarray | None, var: ndarray, eps: float) -> ndarray | None:
+def frozen_batch_norm_x(
+    g: ndarray, weight: ndarray | None, var: ndarray, eps: float
+) -> ndarray | None:
     scale = frozen_scale(weight, var, eps)
     return None if scale is None else by_a_number_each(g, scale, repeated(len(var), 0.0))
 
 
-def frozen_batch_norm_weight(g: ndarray, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
+def frozen_batch_norm_weight(
+    g: ndarray, x: ndarray, mu: ndarray, var: ndarray, eps: float
+) -> ndarray | None:
     a, b = batch(g), batch(x)
     if a is None or b is None or mu.dtype is not FLOAT or var.dtype is not FLOAT:
         return None
@@ -381,31 +568,56 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
     if given is None:
         return None
     out = room(x)
-    by_channels("scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape))
+    by_channels(
+        "scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape)
+    )
     return like_images(out, x, asks=channels_last)
 
 
-# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
+# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the
+# kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
-    ("softmax", ""): along_rows("softmax"), ("softmax", "x"): along_rows("softmax_x"),
-    ("log_softmax", ""): along_rows("log_softmax"), ("log_softmax", "x"): along_rows("log_softmax_x"),
-    ("logsumexp", ""): logsumexp, ("logsumexp", "x"): logsumexp_x, ("var_core", ""): var, ("var_core", "x"): var_x,
-    ("layer_norm", ""): layer_norm, ("layer_norm", "x"): layer_norm_x, ("layer_norm", "weight"): layer_norm_weight,
+    ("softmax", ""): along_rows("softmax"),
+    ("softmax", "x"): along_rows("softmax_x"),
+    ("log_softmax", ""): along_rows("log_softmax"),
+    ("log_softmax", "x"): along_rows("log_softmax_x"),
+    ("logsumexp", ""): logsumexp,
+    ("logsumexp", "x"): logsumexp_x,
+    ("var_core", ""): var,
+    ("var_core", "x"): var_x,
+    ("layer_norm", ""): layer_norm,
+    ("layer_norm", "x"): layer_norm_x,
+    ("layer_norm", "weight"): layer_norm_weight,
     ("layer_norm", "bias"): layer_norm_bias,
-    ("batch_norm", ""): batch_norm, ("batch_norm", "x"): batch_norm_x, ("batch_norm", "weight"): batch_norm_weight,
-    ("batch_norm", "bias"): batch_norm_bias, ("group_norm", ""): group_norm, ("group_norm", "x"): group_norm_x,
-    ("group_norm", "weight"): of_samples(0), ("group_norm", "bias"): of_samples(1), ("batch_dots", ""): batch_dots,
-    ("frozen_batch_norm", ""): frozen_batch_norm, ("frozen_batch_norm", "x"): frozen_batch_norm_x,
+    ("batch_norm", ""): batch_norm,
+    ("batch_norm", "x"): batch_norm_x,
+    ("batch_norm", "weight"): batch_norm_weight,
+    ("batch_norm", "bias"): batch_norm_bias,
+    ("group_norm", ""): group_norm,
+    ("group_norm", "x"): group_norm_x,
+    ("group_norm", "weight"): of_samples(0),
+    ("group_norm", "bias"): of_samples(1),
+    ("batch_dots", ""): batch_dots,
+    ("frozen_batch_norm", ""): frozen_batch_norm,
+    ("frozen_batch_norm", "x"): frozen_batch_norm_x,
     ("frozen_batch_norm", "weight"): frozen_batch_norm_weight,
-    ("frozen_batch_norm", "bias"): lambda g: batch_norm_bias([g], ())}
+    ("frozen_batch_norm", "bias"): lambda g: batch_norm_bias([g], ()),
+}
 
 
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
-    """What makes arguments for each of FUNCTIONS: of the forward, or of the rule of a derivative. Two rows, two channels."""
+    """What makes arguments for each of FUNCTIONS: of the forward, or of the rule of a derivative.
+    Two rows, two channels."""
+
     def numbers(*shape: int) -> ndarray:
         return (np.cos(np.arange(prod(shape)) * 1.7) + 0.1).astype(FLOAT).reshape(shape)
 
-    x, g, row, one = numbers(2, 8), numbers(2, 8)[::-1].copy(), numbers(8), np.abs(numbers(2, 1)) + FLOAT.type(1)
+    x, g, row, one = (
+        numbers(2, 8),
+        numbers(2, 8)[::-1].copy(),
+        numbers(8),
+        np.abs(numbers(2, 1)) + FLOAT.type(1),
+    )
     y, slope, channel = numbers(3, 2, 16), numbers(3, 2, 16)[::-1].copy(), numbers(2)
     mean, var = numbers(1, 2, 1), np.abs(numbers(1, 2, 1)) + FLOAT.type(1)
     means, variances = numbers(3, 1, 1), np.abs(numbers(3, 1, 1)) + FLOAT.type(1)
@@ -415,7 +627,8 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
         return [a, 0 * of, 0 * of]
 
     def after(way: Callable, given: list, *others: Any) -> list:
-        """The list as the way of the gradient of x leaves it: the gradients of weight and bias stand in it."""
+        """The list as the way of the gradient of x leaves it: the gradients of weight and bias
+        stand in it."""
         way(given, *others, 1e-5)
         return given
 
@@ -424,10 +637,14 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
 
     lse = np.log(np.exp(x).sum(1, keepdims=True))
     return {
-        ("softmax", ""): lambda: (x, 1), ("softmax", "x"): lambda: (g, out, 1),
-        ("log_softmax", ""): lambda: (x, 1), ("log_softmax", "x"): lambda: (g, x - lse, 1),
-        ("logsumexp", ""): lambda: (x, (1,), True), ("logsumexp", "x"): lambda: (one, x, lse),
-        ("var_core", ""): lambda: (x, (0,), 1), ("var_core", "x"): lambda: (g[:1], x, (0,), 1),
+        ("softmax", ""): lambda: (x, 1),
+        ("softmax", "x"): lambda: (g, out, 1),
+        ("log_softmax", ""): lambda: (x, 1),
+        ("log_softmax", "x"): lambda: (g, x - lse, 1),
+        ("logsumexp", ""): lambda: (x, (1,), True),
+        ("logsumexp", "x"): lambda: (one, x, lse),
+        ("var_core", ""): lambda: (x, (0,), 1),
+        ("var_core", "x"): lambda: (g[:1], x, (0,), 1),
         ("layer_norm", ""): lambda: (x, row, row, (1,), 1e-5),
         ("layer_norm", "x"): lambda: (gs(g, one), x, row, one, one, (1,), 1e-5),
         ("layer_norm", "weight"): lambda: (gs(g, one), x, one, one, 1e-5),
@@ -444,4 +661,5 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
         ("frozen_batch_norm", ""): lambda: (y, channel, channel, channel, var.reshape(-1), 1e-5),
         ("frozen_batch_norm", "x"): lambda: (slope, channel, var.reshape(-1), 1e-5),
         ("frozen_batch_norm", "weight"): lambda: (slope, y, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "bias"): lambda: (slope,)}
+        ("frozen_batch_norm", "bias"): lambda: (slope,),
+    }

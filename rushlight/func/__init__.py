@@ -1,8 +1,9 @@
-"""torch.func: functions that take a function and give one: its gradient, its Jacobian, the same for a batch.
+"""torch.func: functions that take a function and give one: its gradient, its Jacobian, the same for
+a batch.
 
-`grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all nest in any order.
-`functional_call` and `stack_module_state` make functions of modules.
-"""
+`grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all
+nest in any order. `functional_call` and `stack_module_state` make functions of modules."""
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -11,11 +12,16 @@ from typing import Any
 from rushlight.base.missing_names import missing
 
 # Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
-_HOME = {**dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
-         **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),
-         **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "func.jacobians"),
-         **dict.fromkeys(("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "nn.utils.functional_call"),
-         "vmap": "func.vmap_transform"}
+_HOME = {
+    **dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
+    **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),
+    **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "func.jacobians"),
+    **dict.fromkeys(
+        ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
+        "nn.utils.functional_call",
+    ),
+    "vmap": "func.vmap_transform",
+}
 
 __all__ = sorted(_HOME)
 

@@ -1,12 +1,14 @@
 """Batched tensors inside `vmap`, and how an op runs on them.
 
-A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE sample, and refers to the
-tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels fail on
-a Batch. Where an op would report the error, it runs on the values instead, by the batching rule of its family (func/batching_families.py); so
-programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is recorded between the batched
-tensors, with the shapes of one sample; the ops of its batching rule are recorded between the values. Hence the gradient of
-one sample's loss is per sample, also for a weight that all samples share.
-"""
+A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE
+sample, and refers to the tensor of all samples: `value`, with the batch in dimension 0, which may
+itself be batched by an outer vmap. Kernels fail on a Batch. Where an op would report the error, it
+runs on the values instead, by the batching rule of its family (func/batching_families.py); so
+programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is
+recorded between the batched tensors, with the shapes of one sample; the ops of its batching rule
+are recorded between the values. Hence the gradient of one sample's loss is per sample, also for a
+weight that all samples share."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,40 +19,65 @@ from typing import Any, cast
 
 import numpy as np
 
-from rushlight.core.clock import tick
-from rushlight.core.mode import Mode, current, mode
-from rushlight.core.node import Output, outside
-from rushlight.core.views import assign, detached, register
 from rushlight.base.errors import explain, warn
-from rushlight.func.observer_boundary import Boundary, tensors_of
 from rushlight.base.memory_format import room_like
 from rushlight.core.arguments import Placeholder, Touched, reduced_dims
+from rushlight.core.clock import tick
 from rushlight.core.families import facts, kept_shape, reduction, view
+from rushlight.core.mode import Mode, current, mode
+from rushlight.core.node import Output, outside
 from rushlight.core.results import result_type
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.views import assign, detached, register
+from rushlight.func.observer_boundary import Boundary, tensors_of
 
-CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
-                "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
-ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
-        "please try to rewrite what you're doing with other operations.")
-IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
-            "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
-NUMBERS = ("vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {shape}, and has no "
-           "batching rule\n  cure: write it with other ops, or leave it outside of vmap")
+CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
+    "We don't "
+    "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+)
+ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, "
+    "please try to rewrite what you're doing with other operations."
+)
+IN_PLACE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+    "`other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not "
+    "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
+    "arithmetic."
+)
+NUMBERS = (
+    "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape "
+    "{shape}, and has no "
+    "batching rule\n  cure: write it with other ops, or leave it outside of vmap"
+)
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
 
 class Level:
     """A running vmap.
 
-    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it. `open`: whether it still
-    runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher outside, which sees
-    the ops on the values; a watcher entered inside sees the ops on batched tensors.
-    """
+    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it.
+    `open`: whether it still runs. `since`: the clock tick at its begin; nodes made later are in its
+    graph. `watch`: the watcher outside, which sees the ops on the values; a watcher entered inside
+    sees the ops on batched tensors."""
 
-    __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
+    __slots__ = (
+        "size",
+        "randomness",
+        "outer",
+        "watch",
+        "depth",
+        "since",
+        "open",
+        "name",
+        "token",
+        "modes",
+    )
 
     def __init__(self, size: int, randomness: str, name: str):
         m = mode()
@@ -84,14 +111,17 @@ class Level:
 
     def records(self, *tensors: Any) -> bool:
         """Whether one of the batched tensors is recorded, inside or outside the vmap."""
-        return any([t._array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
+        return any(
+            [t._array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)]
+        )
 
 
 class Batch(Placeholder):
-    """The `array` of a batched tensor: has the shape of one sample's array, and raises if NumPy computes with it.
+    """The `array` of a batched tensor: has the shape of one sample's array, and raises if NumPy
+    computes with it.
 
-    `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain tensor.)
-    """
+    `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain
+    tensor.)"""
 
     __slots__ = ("__weakref__", "value", "level")  # the compiler's tracer needs weak references
     one_by_one: Callable  # runs a function that needs the numbers, sample by sample (one_by_one.py)
@@ -128,23 +158,30 @@ class Batch(Placeholder):
         if function in (np.zeros_like, np.empty_like) and isinstance(args[0], Batch):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
-            whole = room_like(like.value._array, dtype, np.zeros if function is np.zeros_like else np.empty)
+            whole = room_like(
+                like.value._array, dtype, np.zeros if function is np.zeros_like else np.empty
+            )
             return Batch(created(from_array(whole)), like.level)
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
         raise self.touched(function.__name__)
 
     def spread(self, array: np.ndarray) -> Any:
-        """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor is batched, too."""
+        """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor
+        is batched, too."""
         shape = (self.level.size, *array.shape)
         value = self.value._array
         whole = np.empty(shape, array.dtype)
         whole[...] = array
-        return Batch(created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)), self.level)
+        return Batch(
+            created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)),
+            self.level,
+        )
 
     @staticmethod
     def written(to: Tensor, source: Tensor) -> None:
-        """Write `source` into `to`, at least one of them batched: writes into the values, in the mode around the vmap."""
+        """Write `source` into `to`, at least one of them batched: writes into the values, in the
+        mode around the vmap."""
         batch: Any = to._array
         level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
         if level is None or (inner is not None and inner.depth > level.depth):
@@ -164,15 +201,24 @@ class Batch(Placeholder):
 
     def touched(self, what: str) -> Touched:
         if what in DYNAMIC:
-            return Touched(explain("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-                                   f"vmap over aten::{what}.", "choose with torch.where(), or do it outside of vmap"), self)
+            return Touched(
+                explain(
+                    "vmap: We do not support batching operators that can output dynamic shape. "
+                    "Attempted to "
+                    f"vmap over aten::{what}.",
+                    "choose with torch.where(), or do it outside of vmap",
+                ),
+                self,
+            )
         return Touched(NUMBERS, self, what)
 
     def __array_ufunc__(self, ufunc: Any, *args: Any, **kwargs: Any) -> Any:
         raise Touched(NUMBERS, self, ufunc.__name__)
 
     def __bool__(self) -> bool:
-        raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
+        raise Touched(
+            explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self
+        )
 
     def item(self) -> Any:
         raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
@@ -180,8 +226,13 @@ class Batch(Placeholder):
     tolist = item
 
     def numpy(self) -> Any:
-        raise Touched(explain("Cannot access data pointer of Tensor that doesn't have storage",
-                              "inside vmap a tensor stands for many: return it, and ask outside"), self)
+        raise Touched(
+            explain(
+                "Cannot access data pointer of Tensor that doesn't have storage",
+                "inside vmap a tensor stands for many: return it, and ask outside",
+            ),
+            self,
+        )
 
     def shown(self) -> str:
         """The text for print: all samples."""
@@ -193,7 +244,8 @@ class Batch(Placeholder):
         return run(op, args)
 
 
-# -- in and out of a level ---------------------------------------------------------------------------------------------
+# -- in and out of a level -------------------------------------------------------------------------
+
 
 def is_batched(t: Tensor) -> bool:
     """Whether the tensor is batched by a vmap."""
@@ -206,7 +258,8 @@ def wrap(value: Tensor, level: Level) -> Tensor:
 
 
 def spread_as(x: Tensor, like: Tensor) -> Tensor:
-    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can be written into it."""
+    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can
+    be written into it."""
     batch, own = cast(Any, like._array), cast(Any, x._array)
     if batch.__class__ is not Batch:
         return x
@@ -248,17 +301,23 @@ def recorded_below(x: Tensor) -> bool:
 
 def refused(source: Batch) -> Touched:
     """The error for writing a batched tensor into a tensor that all samples share."""
-    return Touched(explain(IN_PLACE, "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
-                           "is mapped over"), source)
+    return Touched(
+        explain(
+            IN_PLACE,
+            "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
+            "is mapped over",
+        ),
+        source,
+    )
 
 
 class Part:
     """An argument of an op at a level.
 
-    `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`: the dimensions of one
-    sample. `node`: the argument's node in the level's graph. A shared tensor has one there only if its node was made inside
-    the vmap; its node in an outer graph is used by the ops on the values.
-    """
+    `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`:
+    the dimensions of one sample. `node`: the argument's node in the level's graph. A shared tensor
+    has one there only if its node was made inside the vmap; its node in an outer graph is used by
+    the ops on the values."""
 
     __slots__ = ("value", "mapped", "ndim", "_node", "level")
 
@@ -273,7 +332,8 @@ class Part:
             self._node = t._node if t._node is not None and t._node.seq > level.since else None
 
     def lined(self, ndim: int) -> Tensor:
-        """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples broadcast from the right."""
+        """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples
+        broadcast from the right."""
         missing = ndim - self.ndim
         if not self.mapped or missing <= 0:
             return self.value
@@ -290,25 +350,35 @@ class Part:
 
 
 def innermost(args: Iterable) -> Level:
-    """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level has returned."""
+    """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level
+    has returned."""
     found: Any = None
     for t in tensors_of(args):
         array: Any = t._array
         if array.__class__ is Batch:
             level = array.level
             if not level.open:
-                raise RuntimeError(explain(
-                    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
-                    "https://pytorch.org/functorch/stable/ux_limitations.html)", "return it from the mapped function "
-                    "instead", vmap_of=level.name))
+                raise RuntimeError(
+                    explain(
+                        "Either your tensor may have escaped from inside a function being vmapped "
+                        "and this is a user error (see "
+                        "https://pytorch.org/functorch/stable/ux_limitations.html)",
+                        "return it from the mapped function instead",
+                        vmap_of=level.name,
+                    )
+                )
             if found is None or level.depth > found.depth:
                 found = level
     return found
 
 
-# -- running an op -----------------------------------------------------------------------------------------------------
+# -- running an op ---------------------------------------------------------------------------------
 
-RULES: list[Callable] = []  # one function, op -> batching rule, registered by func/batching_families.py, which imports this module
+RULES: list[
+    Callable
+    # one function, op -> batching rule, registered by func/batching_families.py, which imports this
+    # module
+] = []
 
 
 def run(op: Op, args: tuple, level: Level | None = None) -> Any:
@@ -318,14 +388,26 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """The function (args, level) -> outputs of an op. Decides once per op what is the same for each call."""
-    n, rule, is_view, is_reduction = len(op.inputs), RULES[0](op), op.family is view, op.family is reduction
+    """The function (args, level) -> outputs of an op. Decides once per op what is the same for each
+    call."""
+    n, rule, is_view, is_reduction = (
+        len(op.inputs),
+        RULES[0](op),
+        op.family is view,
+        op.family is reduction,
+    )
     ruled = [op.rules[name] is not None for name in op.inputs]
     result = result_type(op)
 
     def run(args: tuple, level: Level) -> Any:
-        parts: list[Any] = [None if a is None else [Part(t, level) for t in a] if a.__class__ is tuple else Part(a, level)
-                            for a in args[:n]]
+        parts: list[Any] = [
+            None
+            if a is None
+            else [Part(t, level) for t in a]
+            if a.__class__ is tuple
+            else Part(a, level)
+            for a in args[:n]
+        ]
         m = mode()
         token = current.set(level.around(m))
         try:
@@ -353,6 +435,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
         if m.watch is not None:
             m.watch.on_op(op, args, out)
         return out
+
     return run
 
 
@@ -387,8 +470,13 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
         node.saved = saved
         outs[0]._node = node
         return
-    smooth = [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    node.saved = (*saved, tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]))
+    smooth = [
+        i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")
+    ]
+    node.saved = (
+        *saved,
+        tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]),
+    )
     node.shape = None
     for i in smooth:
         outs[i]._node = Output(node, i, tick(), arrays[i].shape)
@@ -409,8 +497,11 @@ def slow(name: str) -> None:
     """Warn, once per name, that an op runs sample by sample."""
     if name not in WARNED:
         WARNED.add(name)
-        warn(f"There is a performance drop because we have not yet implemented the batching rule for {name}: it runs sample "
-             "by sample")
+        warn(
+            "There is a performance drop because we have not yet implemented the batching rule "
+            f"for {name}: it runs sample "
+            "by sample"
+        )
 
 
 def rules(function: Callable) -> Callable:

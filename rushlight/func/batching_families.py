@@ -1,23 +1,26 @@
-"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word `batched` in their entry.
+"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word
+`batched` in their entry.
 
-A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for one sample, and returns
-what the op makes of all samples, the batch first. What has no rule runs sample by sample, with a warning.
-"""
+A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for
+one sample, and returns what the op makes of all samples, the batch first. What has no rule runs
+sample by sample, with a warning."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from rushlight.func.batching import Level, Part, rules, slow, wrap
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.table import Op, entries
-from rushlight.core.worlds import TENSORS
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import TENSORS
+from rushlight.func.batching import Level, Part, rules, slow, wrap
 
-Parts = Sequence[Any]                             # of Part, of a list of them, or None for an input left out
-SPECIAL: dict[Op, Callable] = {}                  # rules of single ops: func/batching_rules.py and others
-# For a file of ops that the package loads on demand, the file of its rules, which is loaded with the first of its ops.
+Parts = Sequence[Any]  # of Part, of a list of them, or None for an input left out
+SPECIAL: dict[Op, Callable] = {}  # rules of single ops: func/batching_rules.py and others
+# For a file of ops that the package loads on demand, the file of its rules, which is loaded with
+# the first of its ops.
 RULE_FILES = {
     "rushlight.ops.nn.attention": "rushlight.func.layer_rules",
     "rushlight.ops.nn.conv": "rushlight.func.layer_rules",
@@ -32,26 +35,34 @@ DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", 
 
 def rule(*functions: Any) -> Callable[[Callable], Callable]:
     """The function is the rule of these ops: `@rule(mm, mv)`."""
+
     def register(function: Callable) -> Callable:
         SPECIAL.update(dict.fromkeys(entries(*functions), function))
         return function
+
     return register
 
 
 @rules
 def rule_of(op: Op) -> Callable:
-    """(op, level, parts, settings) -> what the op makes of the values, and whether it has the batch in front."""
+    """(op, level, parts, settings) -> what the op makes of the values, and whether it has the batch
+    in front."""
     rule = chosen(op)
-    if op.options.get("random"):                  # it says itself
+    if op.options.get("random"):  # it says itself
         return rule
 
     folds = rule in (fold, one_by_one) or op in SPECIAL and not op.is_view
 
     def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
         for p in parts:
-            if p is not None and (any([one.mapped for one in p]) if p.__class__ is list else p.mapped):
-                return (without_samples if folds and not level.size else rule)(op, level, parts, settings), True
+            if p is not None and (
+                any([one.mapped for one in p]) if p.__class__ is list else p.mapped
+            ):
+                return (without_samples if folds and not level.size else rule)(
+                    op, level, parts, settings
+                ), True
         return call(op, [values(p) for p in parts], settings), False
+
     return run
 
 
@@ -65,8 +76,8 @@ def chosen(op: Op) -> Callable:
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Empty results, of the shape that the op gives for one sample of zeros: a dimension into which no samples are folded
-    does not tell its own size."""
+    """Empty results, of the shape that the op gives for one sample of zeros: a dimension into which
+    no samples are folded does not tell its own size."""
     one = Level(1, level.randomness, level.name)
 
     def zeros(p: Any) -> Any:
@@ -76,7 +87,10 @@ def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
             return p and Part(p.value, one)
         x = p.value
         smooth = x.is_floating_point() or x.is_complex()
-        return Part(wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one)
+        return Part(
+            wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one
+        )
+
     made = chosen(op)(op, one, [zeros(p) for p in parts], settings)
     return made.narrow(0, 0, 0) if isinstance(made, Tensor) else [t.narrow(0, 0, 0) for t in made]
 
@@ -94,39 +108,48 @@ def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
     return TENSORS[op.name](*inputs, *settings)
 
 
-# -- families ------------------------------------------------------------------------------------------------------------
+# -- families --------------------------------------------------------------------------------------
+
 
 def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). Elementwise ops, and those
-    that do the same to each element."""
+    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t).
+    Elementwise ops, and those that do the same to each element."""
     ndim = max([p.ndim for p in parts if p is not None])
     return call(op, [p and p.lined(ndim) for p in parts], settings)
 
 
 def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size 1."""
-    x, = parts
+    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size
+    1."""
+    (x,) = parts
     dim, keepdim = settings
     if not x.ndim:
         reduced_dims(dim, 0)
         return call(op, [x.value.unsqueeze(1)], ((1,), False))
     dims = None if dim is None else reduced_dims(dim, x.ndim, op.options.get("empty"))
-    return call(op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim))
+    return call(
+        op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim)
+    )
 
 
-# -- words ---------------------------------------------------------------------------------------------------------------
+# -- words -----------------------------------------------------------------------------------------
+
 
 def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Stacks of matrices: the batch is one more dimension of the stack."""
     found = flat(parts)
     ndim = max(p.ndim for p in found)
-    apart = len({p.ndim for p in found}) > 1      # of several outputs, each has another one's leading dimensions
+    apart = (
+        len({p.ndim for p in found}) > 1
+    )  # of several outputs, each has another one's leading dimensions
     if any(p.ndim < 2 for p in found) or (apart and "outputs" in op.options):
         return one_by_one(op, level, parts, settings)
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]    # left out for all samples
+    return [
+        t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made
+    ]  # left out for all samples
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -135,16 +158,26 @@ def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch.
+    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys
+    begin with the batch.
 
-    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`, which insert dimensions.
-    """
+    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`,
+    which insert dimensions."""
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
     point = ndim == 0 and op.options.get("batched") != "insert"
-    inputs = [None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point)
-              for p in parts]
-    moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs):], settings)]
+    inputs = [
+        None
+        if p is None
+        else [one.whole(point) for one in p]
+        if isinstance(p, list)
+        else p.whole(point)
+        for p in parts
+    ]
+    moved = [
+        shifted(name, value, level.size, ndim)
+        for name, value in zip(names[len(op.inputs) :], settings)
+    ]
     made = call(op, inputs, moved)
     return without_dim(made) if point else made
 
@@ -193,11 +226,15 @@ def unfolded(made: Any, b: int) -> Any:
 
 def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """RuntimeError: numbers decide the shape of the result, which no batch could have."""
-    raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-                       f"over aten::{op.called}.")
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+        "vmap "
+        f"over aten::{op.called}."
+    )
 
 
-# -- sample by sample ----------------------------------------------------------------------------------------------------
+# -- sample by sample ------------------------------------------------------------------------------
+
 
 def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """The op on each sample, and the results stacked."""
@@ -207,12 +244,27 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         if isinstance(p, list):
             return [sample(one, i) for one in p]
         return p if p is None else p.value.select(0, i) if p.mapped else p.value
+
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
-        raise RuntimeError(f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known")
+        raise RuntimeError(
+            f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known"
+        )
     stack = TENSORS["stack"]
-    return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
+    return (
+        stack(made, 0)
+        if isinstance(made[0], Tensor)
+        else [stack(list(outs), 0) for outs in zip(*made)]
+    )
 
 
-WORDS: dict[str, Callable] = {"align": align, "reduction": reduction, "matrix": matrix, "whole": whole, "shift": shift,
-                              "insert": shift, "fold": fold, "dynamic": dynamic}
+WORDS: dict[str, Callable] = {
+    "align": align,
+    "reduction": reduction,
+    "matrix": matrix,
+    "whole": whole,
+    "shift": shift,
+    "insert": shift,
+    "fold": fold,
+    "dynamic": dynamic,
+}

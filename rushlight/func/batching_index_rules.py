@@ -1,34 +1,37 @@
 """Batching rules of x[key] with index tensors in the key, and of what is made of it.
 
-Each sample has its own place in the batch, so the key gets one more index tensor, 0 ... B - 1, before all others. NumPy puts
-the dimensions of index tensors that stand apart first, (B, *I, *rest); where a sample has its I dimensions among the rest,
-they are moved there.
-"""
+Each sample has its own place in the batch, so the key gets one more index tensor, 0 ... B - 1,
+before all others. NumPy puts the dimensions of index tensors that stand apart first, (B, *I,
+*rest); where a sample has its I dimensions among the rest, they are moved there."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor, created, from_array, numbers
+from rushlight.core.worlds import TENSORS as ops
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.batching_families import Parts, call, rule
-from rushlight.ops.index import index_tensors as index_ops
-from rushlight.ops.index import along_dim
 from rushlight.kernels.index import HERE
-from rushlight.core.table import Op
-from rushlight.core.worlds import TENSORS as ops
-from rushlight.core.tensor import Tensor, created, from_array, numbers
+from rushlight.ops.index import along_dim
+from rushlight.ops.index import index_tensors as index_ops
 
-DYNAMIC = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
-           "with a boolean mask.")
+DYNAMIC = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing "
+    "with a boolean mask."
+)
 
 
 class Places:
     """A key of one sample with its index tensors, for all samples.
 
-    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of I; `at`: where a sample's
-    result has I, among its other dimensions; `points`: the dimensions of size 1 that masks without dimensions choose from.
-    """
+    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of
+    I; `at`: where a sample's result has I, among its other dimensions; `points`: the dimensions of
+    size 1 that masks without dimensions choose from."""
 
     def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
         indices = [one for p in parts for one in as_positions(p, level)]
@@ -36,7 +39,7 @@ class Places:
         self.points = points_of(x_ndim, masks, key)
         self.ndim = max((p.ndim for p in indices), default=0)
         found, spread = iter(masks), []
-        for part in key:                          # a mask of k dimensions has become k index tensors
+        for part in key:  # a mask of k dimensions has become k index tensors
             spread += [HERE] * (next(found) or 1) if part is HERE else [part]
         own = created(from_array(np.arange(level.size).reshape((-1,) + (1,) * self.ndim)))
         self.tensors = [own, *(p.whole(self.ndim) for p in indices)]
@@ -49,7 +52,7 @@ class Places:
         if not here or here != list(range(here[0], here[-1] + 1)):
             return 0
         used = sum(part is not None and part is not Ellipsis for part in key)
-        return sum(x_ndim - used if part is Ellipsis else 1 for part in key[:here[0]])
+        return sum(x_ndim - used if part is Ellipsis else 1 for part in key[: here[0]])
 
     def opened(self, t: Tensor) -> Tensor:
         """What the key is applied to, (B, *shape of a sample), with the dimensions `points`."""
@@ -65,20 +68,26 @@ class Places:
         """(B, *I, *rest), as NumPy gives it, with I where a sample has it."""
         if not self.at:
             return t
-        return ops["movedim"](t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim)))
+        return ops["movedim"](
+            t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim))
+        )
 
     def source(self, t: Tensor) -> Tensor:
         """What is written, (B, *shape of a sample's result), as NumPy takes it: the opposite."""
         if not self.at:
             return t
-        return ops["movedim"](t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim)))
+        return ops["movedim"](
+            t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim))
+        )
 
 
 def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
-    """Where a key has masks without dimensions: each chooses from a dimension of size 1 of its own. `masks`: for each index
-    tensor its number of dimensions, None if it is no mask."""
+    """Where a key has masks without dimensions: each chooses from a dimension of size 1 of its own.
+    `masks`: for each index tensor its number of dimensions, None if it is no mask."""
     found, points, dim = iter(masks), [], 0
-    taken = sum(m if m is not None else 1 for m in masks) + sum(part.__class__ in (int, slice) for part in key)
+    taken = sum(m if m is not None else 1 for m in masks) + sum(
+        part.__class__ in (int, slice) for part in key
+    )
     for part in key:
         mask = next(found) if part is HERE else None
         if mask == 0:
@@ -96,7 +105,10 @@ def as_positions(p: Part, level: Level) -> list[Part]:
         return [p]
     if p.mapped:
         raise RuntimeError(DYNAMIC)
-    return [Part(created(from_array(places)), level) for places in np.nonzero(np.atleast_1d(numbers(p.value)))]
+    return [
+        Part(created(from_array(places)), level)
+        for places in np.nonzero(np.atleast_1d(numbers(p.value)))
+    ]
 
 
 def result_ndim(x_ndim: int, places: Places) -> int:
@@ -120,7 +132,9 @@ def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     opened = [level.size, *size]
     for dim in places.points:
         opened.insert(1 + dim, 1)
-    return places.closed(call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened))))
+    return places.closed(
+        call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened)))
+    )
 
 
 @rule(index_ops.write_at)
@@ -128,7 +142,9 @@ def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, y, tensors), (key, accumulate) = parts, settings
     places = Places(x.ndim, tensors, key, level)
     source = places.source(y.whole(result_ndim(x.ndim, places)))
-    return places.closed(call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate)))
+    return places.closed(
+        call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate))
+    )
 
 
 @rule(index_ops.clear)
@@ -138,7 +154,8 @@ def clear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return places.closed(call(op, [places.opened(g.whole()), places.tensors], (places.key,)))
 
 
-# -- positions along one dimension ---------------------------------------------------------------------------------------
+# -- positions along one dimension -----------------------------------------------------------------
+
 
 def along(dim: int) -> tuple:
     return ((slice(None),) * dim + (HERE, ...),)
@@ -146,12 +163,15 @@ def along(dim: int) -> tuple:
 
 @rule(along_dim.index_select)
 def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """With positions for all samples the next dimension's; with each sample's own as x[:, index]."""
+    """With positions for all samples the next dimension's; with each sample's own as x[:,
+    index]."""
     x, places = parts
     if not places.mapped and x.ndim:
         return call(op, [x.value, places.value], (settings[0] + 1,))
-    if not x.ndim:                                # one number has one place
-        return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape((level.size,))
+    if not x.ndim:  # one number has one place
+        return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape(
+            (level.size,)
+        )
     vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
     return index(index_ops.index.op, level, [x, [vector]], along(settings[0]))
 
@@ -161,10 +181,28 @@ def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, places, source), (dim,) = parts, settings
     if not places.mapped and x.ndim and source.ndim:
         return call(op, [x.whole(), places.value, source.whole()], (dim + 1,))
-    column, one = (Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level), level)
-                   for p in (places, x))
-    source = Part(wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole()._array.shape), level),
-                  level)
-    made = write_at(index_ops.write_at.op, level, [one, source, [column]],
-                               (*along(dim), op is along_dim.index_add.op))
+    column, one = (
+        Part(
+            wrap(
+                p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level
+            ),
+            level,
+        )
+        for p in (places, x)
+    )
+    source = Part(
+        wrap(
+            source.whole().reshape(
+                (level.size, 1) if not source.ndim else source.whole()._array.shape
+            ),
+            level,
+        ),
+        level,
+    )
+    made = write_at(
+        index_ops.write_at.op,
+        level,
+        [one, source, [column]],
+        (*along(dim), op is along_dim.index_add.op),
+    )
     return made if x.ndim else made.reshape((level.size,))

@@ -1,12 +1,18 @@
-"""Batching rules of single ops whose family and word say too little: shapes, products, positions, reductions.
+"""Batching rules of single ops whose family and word say too little: shapes, products, positions,
+reductions.
 
-As in func/batching_families.py: (op, level, parts, settings of one sample) -> what the op makes of all samples, the batch first.
-"""
+As in func/batching_families.py: (op, level, parts, settings of one sample) -> what the op makes of
+all samples, the batch first."""
+
 from __future__ import annotations
 
 from math import prod
 from typing import Any
 
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import TENSORS as ops
+from rushlight.creation.ranges import arange
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.func.batching_families import (
     Parts,
@@ -20,30 +26,32 @@ from rushlight.func.batching_families import (
     unfolded,
     without_dim,
 )
-from rushlight.ops.linalg import matmul
-from rushlight.ops.index import along_dim
-from rushlight.ops.reduce import reduce
-from rushlight.ops.shape import views as shape, view_functions
 from rushlight.kernels.layout import reach
-from rushlight.core.table import Op
-from rushlight.core.worlds import TENSORS as ops
-from rushlight.creation.ranges import arange
-from rushlight.core.tensor import Tensor
+from rushlight.ops.index import along_dim
+from rushlight.ops.linalg import matmul
+from rushlight.ops.reduce import reduce
+from rushlight.ops.shape import view_functions
+from rushlight.ops.shape import views as shape
 
-# -- shapes --------------------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------
+
 
 @rule(shape.reshape, shape.view_as_shape)
 def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x,), (shape,) = parts, settings
     if -1 in shape and level.size == 0:
         known = prod(n for n in shape if n != -1)
-        shape = tuple(prod(x.value._array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape)
+        shape = tuple(
+            prod(x.value._array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape
+        )
     return call(op, [x.value], ((level.size, *shape),))
 
 
 @rule(shape.unbind)
 def unbind(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    return view_functions.unbind(parts[0].value, settings[0] + 1)           # views, unlike what the op itself gives
+    return view_functions.unbind(
+        parts[0].value, settings[0] + 1
+    )  # views, unlike what the op itself gives
 
 
 @rule(shape.split_sizes)
@@ -65,18 +73,22 @@ def permute(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 @rule(shape.squeeze)
 def squeeze(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """None means all dimensions of size 1, but not the batch."""
-    x, = parts
+    (x,) = parts
     dims = range(x.ndim) if settings[0] is None else settings[0] if x.ndim else ()
     gone = tuple(d + 1 for d in dims if x.value._array.shape[d + 1] == 1)
-    return call(op, [x.value], (gone,)) if gone else ops["view_as_shape"](x.value, tuple(x.value._array.shape))
+    return (
+        call(op, [x.value], (gone,))
+        if gone
+        else ops["view_as_shape"](x.value, tuple(x.value._array.shape))
+    )
 
 
 @rule(shape.cat)
 def cat(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Vectors without elements go with tensors of any shape, as in torch: they are left out."""
-    tensors, = parts
+    (tensors,) = parts
     ndim = max([p.ndim for p in tensors], default=0)
-    kept = [p for p in tensors if p.ndim == ndim or p.value._array.shape[p.mapped:] != (0,)]
+    kept = [p for p in tensors if p.ndim == ndim or p.value._array.shape[p.mapped :] != (0,)]
     return shift(op, level, [kept], settings)
 
 
@@ -92,8 +104,10 @@ def unflatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 @rule(shape.flatten)
 def flatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A number becomes a vector of one number."""
-    x, = parts
-    return call(op, [x.whole(not x.ndim)], [shifted("dim", dim, level.size, x.ndim) for dim in settings])
+    (x,) = parts
+    return call(
+        op, [x.whole(not x.ndim)], [shifted("dim", dim, level.size, x.ndim) for dim in settings]
+    )
 
 
 @rule(shape.repeat)
@@ -138,15 +152,18 @@ def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.laid_out)
 def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A copy; where its elements lie is the matter of a sample alone, which has no memory of its own."""
+    """A copy; where its elements lie is the matter of a sample alone, which has no memory of its
+    own."""
     return ops["clone"](parts[0].value)
 
 
-# -- products ------------------------------------------------------------------------------------------------------------
+# -- products --------------------------------------------------------------------------------------
+
 
 @rule(matmul.mm)
 def mm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Stacks of matrices broadcast; samples of x with one matrix y are one product: (B n, k) @ (k, m)."""
+    """Stacks of matrices broadcast; samples of x with one matrix y are one product: (B n, k) @ (k,
+    m)."""
     x, y = parts
     if min(x.ndim, y.ndim) < 2:
         return one_by_one(op, level, parts, settings)
@@ -167,7 +184,8 @@ def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.mv)
 def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k, n)."""
+    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k,
+    n)."""
     x, y = parts
     if not y.mapped:
         return unfolded(call(op, [folded(x.value), y.value], ()), level.size)
@@ -178,18 +196,28 @@ def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.linear)
 def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product where all samples share the weight, else one for each: (B, n, k) @ (B, k, m) + (B, 1, m)."""
+    """One product where all samples share the weight, else one for each: (B, n, k) @ (B, k, m) +
+    (B, 1, m)."""
     x, weight, bias = parts
     if not weight.mapped:
-        r = call(op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ())
-        return r if bias is None or not bias.mapped else r + bias.lined(x.ndim if x.mapped else max(x.ndim, 1))
+        r = call(
+            op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ()
+        )
+        return (
+            r
+            if bias is None or not bias.mapped
+            else r + bias.lined(x.ndim if x.mapped else max(x.ndim, 1))
+        )
     shape = x.whole()._array.shape
     rows = x.whole().reshape((level.size, prod(shape[1:-1]), shape[-1]))
-    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape((*shape[:-1], weight.value._array.shape[1]))
+    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape(
+        (*shape[:-1], weight.value._array.shape[1])
+    )
     return r if bias is None else r + bias.lined(x.ndim)
 
 
-# -- positions -----------------------------------------------------------------------------------------------------------
+# -- positions -------------------------------------------------------------------------------------
+
 
 @rule(along_dim.gather)
 def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -197,7 +225,9 @@ def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, index = parts
     if index.ndim == x.ndim:
         return shift(op, level, parts, settings)
-    return call(op, [x.whole(1), index.whole(1)], (settings[0] + 1,)).reshape((level.size, *(1,) * index.ndim))
+    return call(op, [x.whole(1), index.whole(1)], (settings[0] + 1,)).reshape(
+        (level.size, *(1,) * index.ndim)
+    )
 
 
 @rule(along_dim.scatter, along_dim.scatter_add, along_dim.reduce_at)
@@ -206,12 +236,16 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, index, source = parts
     if source.ndim == 0 and index.ndim:
         shape = index.whole()._array.shape
-        spread = source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
+        spread = (
+            source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
+        )
         source = Part(wrap(spread, level), level)
     if x.ndim:
         return shift(op, level, [x, index, source], settings)
-    dim, *more = settings                         # one number has one place
-    return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape((level.size,))
+    dim, *more = settings  # one number has one place
+    return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape(
+        (level.size,)
+    )
 
 
 @rule(along_dim.embedding)
@@ -222,7 +256,7 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         return call(op, [weight.value, index.value], settings)
     b, n, width = weight.value._array.shape
     rows = call(op, [weight.value.reshape((b * n, width)), below(index, n)], (None,))
-    padding, = settings
+    (padding,) = settings
     if padding is None:
         return rows
     return ops["without_gradient"](rows, ops["unsqueeze"](index.whole() == padding, index.ndim + 1))
@@ -243,7 +277,8 @@ def embedding_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return unfolded(call(op, [rows, below(index, n)], (level.size * n, None)), level.size)
 
 
-# -- statistics ----------------------------------------------------------------------------------------------------------
+# -- statistics ------------------------------------------------------------------------------------
+
 
 @rule(reduce.var_core)
 def var_core(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:

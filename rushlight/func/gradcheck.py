@@ -1,4 +1,5 @@
 """Gradients against finite differences."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -6,28 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.backward import grad
-from rushlight.func.forward_ad import dual_level, make_dual, unpack_dual
 from rushlight.base.errors import explain
-from rushlight.random import default_generator
+from rushlight.core.backward import grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.func.forward_ad import dual_level, make_dual, unpack_dual
+from rushlight.random import default_generator
 
 
 class GradcheckError(RuntimeError):
     """A gradient differs from its finite difference."""
 
 
-def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-              check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
-              check_backward_ad: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
-    """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
+def gradcheck(
+    func: Callable,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by
+    element.
 
-    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the gradient
-    is d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
-    `check_backward_ad=False` skips gradients. Returns True; on a mismatch raises GradcheckError (a RuntimeError), or returns
-    False with `raise_exception=False`.
+    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x
+    = a + i b the gradient is d/da + i d/db of the real part of conj(v) f, for v = 1 and i.
+    `check_forward_ad` compares tangents, too; `check_backward_ad=False` skips gradients. Returns
+    True; on a mismatch raises GradcheckError (a RuntimeError), or returns False with
+    `raise_exception=False`.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
@@ -36,8 +52,12 @@ def gradcheck(func: Callable, inputs: Any, *, eps: float = 1e-6, atol: float = 1
     args = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     varied = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     if not varied:
-        raise ValueError(explain("gradcheck expects at least one input tensor to require gradient, but none of the "
-                                 "them have requires_grad=True."))
+        raise ValueError(
+            explain(
+                "gradcheck expects at least one input tensor to require gradient, but none of the "
+                "them have requires_grad=True."
+            )
+        )
     try:
         for k in range(len(outputs_of(func, args))):
             if check_backward_ad:
@@ -58,11 +78,20 @@ def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:
     return [t for t in made if isinstance(t, Tensor) and t.requires_grad]
 
 
-def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float) -> None:
-    """Compare d(output k)/d(input) for every element of output k and every element of every input."""
+def compare(
+    func: Callable,
+    args: Sequence,
+    varied: list[Tensor],
+    k: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> None:
+    """Compare d(output k)/d(input) for every element of output k and every element of every
+    input."""
     out = outputs_of(func, args)[k]
     for place in np.ndindex(out._array.shape):
-        for unit in ((1.0, 1j) if out.is_complex() else (1.0,)):
+        for unit in (1.0, 1j) if out.is_complex() else (1.0,):
             v = np.zeros_like(out._array)
             v[place] = unit
             analytic = grad([out], varied, [from_array(v)], retain_graph=True, allow_unused=True)
@@ -70,14 +99,26 @@ def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: f
                 numeric = difference(func, args, x, k, v, eps)
                 found = np.zeros_like(x._array) if g is None else g._array
                 if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
-                    raise GradcheckError(explain(
-                        f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{numeric}\n"
-                        f"analytical:{found}", "is the backward of the op right, and the input float64?",
-                        output_element=place))
+                    raise GradcheckError(
+                        explain(
+                            f"Jacobian mismatch for output {k} with respect to input "
+                            f"{i},\nnumerical:{numeric}\n"
+                            f"analytical:{found}",
+                            "is the backward of the op right, and the input float64?",
+                            output_element=place,
+                        )
+                    )
 
 
-def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float,
-                     rtol: float) -> None:
+def compare_tangents(
+    func: Callable,
+    args: Sequence,
+    varied: list[Tensor],
+    k: int,
+    eps: float,
+    atol: float,
+    rtol: float,
+) -> None:
     """Compare the tangent of output k along every element of every input."""
     for i, x in enumerate(varied):
         for place, unit in directions(x):
@@ -89,21 +130,29 @@ def compare_tangents(func: Callable, args: Sequence, varied: list[Tensor], k: in
             numeric = slope(func, args, x, k, place, unit, eps)
             found = np.zeros_like(numeric) if tangent is None else tangent._array
             if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
-                raise GradcheckError(explain(
-                    f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i},\n"
-                    f"numerical:{numeric}\nanalytical:{found}", "is the jvp of the op right, and the input float64?",
-                    input_element=place))
+                raise GradcheckError(
+                    explain(
+                        f"Jacobian computed with forward mode mismatch for output {k} with "
+                        f"respect to input {i},\n"
+                        f"numerical:{numeric}\nanalytical:{found}",
+                        "is the jvp of the op right, and the input float64?",
+                        input_element=place,
+                    )
+                )
 
 
 def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:
     """(index, unit) for every element of x: the unit is 1, and for complex x also i."""
     for place in np.ndindex(x._array.shape):
-        for unit in ((1.0, 1j) if x.is_complex() else (1.0,)):
+        for unit in (1.0, 1j) if x.is_complex() else (1.0,):
             yield place, unit
 
 
-def slope(func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float) -> np.ndarray:
-    """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in place."""
+def slope(
+    func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float
+) -> np.ndarray:
+    """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in
+    place."""
     kept, ends = x._array[place].copy(), []
     for sign in (1, -1):
         x._array[place] = kept + sign * eps * unit
@@ -112,20 +161,39 @@ def slope(func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit:
     return (ends[0] - ends[1]) / (2 * eps)
 
 
-def difference(func: Callable, args: Sequence, x: Tensor, k: int, v: np.ndarray, eps: float) -> np.ndarray:
+def difference(
+    func: Callable, args: Sequence, x: Tensor, k: int, v: np.ndarray, eps: float
+) -> np.ndarray:
     """The gradient of Re(sum conj(v) f) by central differences."""
     numeric = np.zeros(x._array.shape, x._array.dtype)
     for place, unit in directions(x):
-        numeric[place] += np.sum((np.conj(v) * slope(func, args, x, k, place, unit, eps)).real) * unit
+        numeric[place] += (
+            np.sum((np.conj(v) * slope(func, args, x, k, place, unit, eps)).real) * unit
+        )
     return numeric
 
 
-def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-                  rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
-                  nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
-                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
-                  fast_mode: bool = False, masked: bool = False) -> bool:
-    """`gradcheck` of the gradient: compares second derivatives with finite differences of first derivatives.
+def gradgradcheck(
+    func: Callable,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """`gradcheck` of the gradient: compares second derivatives with finite differences of first
+    derivatives.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradgradcheck(rushlight.sin, (x,))
@@ -142,9 +210,19 @@ def gradgradcheck(func: Callable, inputs: Any, grad_outputs: Any = None, *, eps:
     def first_gradients(*everything: Any) -> tuple:
         inner = everything[:n]
         varied = [a for a in inner if isinstance(a, Tensor) and a.requires_grad]
-        grads = grad(outputs_of(func, inner), varied, everything[n:], create_graph=True, allow_unused=True)
+        grads = grad(
+            outputs_of(func, inner), varied, everything[n:], create_graph=True, allow_unused=True
+        )
         return tuple(g for g in grads if g is not None)
-    return gradcheck(first_gradients, args + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+    return gradcheck(
+        first_gradients,
+        args + seeds,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+    )
 
 
 def drawn_like(out: Tensor) -> Tensor:

@@ -1,10 +1,10 @@
 """The forward-mode derivative of an op, J t, from its backward rules, g -> J' g.
 
 J' g is linear in g, so the derivative of g -> J' g in the direction t is J t
-(http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an elementwise op is diagonal, so the rule
-with t in place of g gives J t; the tangent of a view is the same view of the tangent; an op that its entry declares `linear`
-in an input is its own derivative.
-"""
+(http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an elementwise op is
+diagonal, so the rule with t in place of g gives J t; the tangent of a view is the same view of the
+tangent; an op that its entry declares `linear` in an input is its own derivative."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,31 +14,35 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core import families
 from rushlight.core.backward import grad
 from rushlight.core.engine import sum_to_tensor
 from rushlight.core.mode import transposing, within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
-from rushlight.core import families
-from rushlight.ops.index.index_tensors import write_at
-from rushlight.ops.index.along_dim import index_copy, scatter
-from rushlight.core.worlds import TENSORS, ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.worlds import TENSORS, ruled_inputs
+from rushlight.ops.index.along_dim import index_copy, scatter
+from rushlight.ops.index.index_tensors import write_at
 
 Given = Sequence[Tensor | None]
 
 
 @cache
 def places(op: Any) -> tuple[int | None, ...]:
-    """For each edge of the op's nodes, the position of its input among the arguments; None for an input without a rule."""
+    """For each edge of the op's nodes, the position of its input among the arguments; None for an
+    input without a rule."""
     return tuple([op.inputs.index(name) if op.rules[name] else None for name in ruled_inputs(op)])
 
 
 @cache
 def linear_edges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(edges of inputs in each of which the op is linear, edges of inputs in which the op is jointly linear)."""
+    """(edges of inputs in each of which the op is linear, edges of inputs in which the op is
+    jointly linear)."""
     separately = op.inputs if op.family is families.view else op.options.get("linear", "").split()
     edges = ruled_inputs(op)
-    return tuple(map(edges.index, separately)), tuple(map(edges.index, op.options.get("jointly", "").split()))
+    return tuple(map(edges.index, separately)), tuple(
+        map(edges.index, op.options.get("jointly", "").split())
+    )
 
 
 def differentiated(op: Any, args: tuple) -> Sequence:
@@ -48,11 +52,13 @@ def differentiated(op: Any, args: tuple) -> Sequence:
     return [None if at is None else args[at] for at in places(op)]
 
 
-def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False) -> Sequence:
+def derivative(
+    op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False
+) -> Sequence:
     """The tangent of each output; None for a constant output.
 
-    `record`: whether the tangents are recorded. `linear`: the tangents are transposed later, and must be exact for that.
-    """
+    `record`: whether the tangents are recorded. `linear`: the tangents are transposed later, and
+    must be exact for that."""
     found: Sequence = [None] * len(outs)
     separately, jointly = linear_edges(op)
     left = list(tangents)
@@ -64,13 +70,19 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
         for i in jointly:
             at: Any = places(op)[i]
             given[at], left[i] = zeros(args[at]) if left[i] is None else left[i], None
-        found = [by_gather(op, given)] if linear and may_overwrite(op, args) else as_list(TENSORS[op.name](*given))
+        found = (
+            [by_gather(op, given)]
+            if linear and may_overwrite(op, args)
+            else as_list(TENSORS[op.name](*given))
+        )
     for i in separately:
         if (t := left[i]) is not None:
             left[i] = None
             found = added(found, linearly(op, args, places(op)[i], t))
     if any([t is not None for t in left]):
-        diagonal = op.elementwise and not any(x._array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor))
+        diagonal = op.elementwise and not any(
+            x._array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor)
+        )
         how = diagonally if diagonal else transposed
         found = added(found, how(op, args, outs, left, record))
     return found
@@ -79,8 +91,8 @@ def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, 
 def may_overwrite(op: Any, args: tuple) -> bool:
     """Whether the op writes at indices that may repeat, so that only the last write counts.
 
-    The op's backward rule gives every written value a gradient, as torch's does; so the rule is not the exact transpose.
-    """
+    The op's backward rule gives every written value a gradient, as torch's does; so the rule is not
+    the exact transpose."""
     if op is write_at.op:
         *_, accumulate = args
         return not accumulate
@@ -104,8 +116,8 @@ def by_gather(op: Any, given: list) -> Tensor:
 
 
 def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:
-    """The tangents of an op that is linear in the input at position `at`: the op on the tangent, with added terms
-    (a bias) left out."""
+    """The tangents of an op that is linear in the input at position `at`: the op on the tangent,
+    with added terms (a bias) left out."""
     given = list(args)
     for name in op.options.get("added", "").split():
         given[op.inputs.index(name)] = None
@@ -122,7 +134,8 @@ def added(found: Sequence, more: Sequence) -> list:
 
 
 def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangent of an elementwise op: the sum of its rules, each with the input's tangent in place of the gradient."""
+    """The tangent of an elementwise op: the sum of its rules, each with the input's tangent in
+    place of the gradient."""
     out, total = outs[0], None
     for i, t in enumerate(tangents):
         if t is not None:
@@ -133,9 +146,14 @@ def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs' tangents."""
+    """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs'
+    tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
-    smooth = [i for i, x in enumerate(outs) if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")]
+    smooth = [
+        i
+        for i, x in enumerate(outs)
+        if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")
+    ]
     gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
         token = transposing.set(True)
@@ -143,13 +161,28 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
             gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
         finally:
             transposing.reset(token)
-        pairs = [(sum_to_tensor(h, t._array.shape) if h._array.shape != t._array.shape else h, t)
-                 for h, t in zip(gradients, tangents) if h is not None and t is not None]
+        pairs = [
+            (sum_to_tensor(h, t._array.shape) if h._array.shape != t._array.shape else h, t)
+            for h, t in zip(gradients, tangents)
+            if h is not None and t is not None
+        ]
         pairs = [(h, t) for h, t in pairs if h._node is not None]
-        found = grad([h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record,
-                     allow_unused=True) if pairs else (None,) * len(gs)
+        found = (
+            grad(
+                [h for h, _ in pairs],
+                list(gs.values()),
+                [t for _, t in pairs],
+                create_graph=record,
+                allow_unused=True,
+            )
+            if pairs
+            else (None,) * len(gs)
+        )
     by_place = dict(zip(gs, found))
-    return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
+    return [
+        (zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None
+        for i, x in enumerate(outs)
+    ]
 
 
 def start(out: Tensor) -> Tensor:
@@ -167,8 +200,16 @@ def several(op: Any) -> bool:
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     """A node of the op outside any graph, with the saved values that the rules of `edges` need."""
     node: Any = object.__new__(with_hooks(op.node_class))
-    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0]._array.shape
-    node.extra.dual = lambda t, i: outs[i]  # rules that read an output get the output itself, with its node
+    node.extra, node.edges, node.seq, node.where, node.shape = (
+        Hooks(),
+        edges,
+        0,
+        None,
+        outs[0]._array.shape,
+    )
+    node.extra.dual = lambda t, i: outs[
+        i
+    ]  # rules that read an output get the output itself, with its node
     arrays = [x._array for x in outs]
     if op.family is families.reduction:
         shape, axes = args[0]._array.shape, args[1]
@@ -177,8 +218,14 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     else:
         node.saved = op.save(args, edges, arrays)
     if several(op):
-        node.saved += ([(a.shape, a.dtype) if a.dtype.kind in "fcV" and i != op.options.get("fixed") else None
-                        for i, a in enumerate(arrays)],)
+        node.saved += (
+            [
+                (a.shape, a.dtype)
+                if a.dtype.kind in "fcV" and i != op.options.get("fixed")
+                else None
+                for i, a in enumerate(arrays)
+            ],
+        )
     return node
 
 
@@ -187,7 +234,8 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def lying_as(t: Tensor, x: Tensor) -> Tensor:
-    """The tangent t with the strides of x, so that as_strided views of both mean the same elements."""
+    """The tangent t with the strides of x, so that as_strided views of both mean the same
+    elements."""
     return t if t.stride() == x.stride() else t._placed(x.stride())  # type: ignore[attr-defined]
 
 

@@ -1,13 +1,15 @@
-"""Batching rules of medians, searches in sorted sequences, and tests of membership (ops/reduce/sorting.py)."""
+"""Batching rules of medians, searches in sorted sequences, and tests of membership
+(ops/reduce/sorting.py)."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.table import Op
+from rushlight.core.worlds import TENSORS as ops
 from rushlight.func.batching import Level
 from rushlight.func.batching_families import Parts, call, rule
 from rushlight.ops.reduce import sorting
-from rushlight.core.table import Op
-from rushlight.core.worlds import TENSORS as ops
 
 
 @rule(sorting.median_all, sorting.nanmedian_all)
@@ -22,7 +24,9 @@ def places(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not x.mapped and x.ndim == 1 and not (sorter and sorter.mapped):
         return call(op, [x.value, values.value, sorter and sorter.value], settings)
     rows = values.whole() if x.ndim > 1 else values.whole().reshape((level.size, -1))
-    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(values.whole()._array.shape)
+    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(
+        values.whole()._array.shape
+    )
 
 
 @rule(sorting.among)

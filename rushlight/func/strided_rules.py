@@ -1,18 +1,20 @@
 """Batching rules of as_strided and its derivatives (ops/shape/as_strided.py)."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.table import Op
 from rushlight.func.batching import Level
 from rushlight.func.batching_families import Parts, call, rule
-from rushlight.ops.shape import as_strided
 from rushlight.kernels.layout import reach
-from rushlight.core.table import Op
+from rushlight.ops.shape import as_strided
 
 
 @rule(as_strided.lie)
 def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
+    """The steps of a sample behind that from one sample to the next; the first begins where the
+    values do."""
     value, (size, stride, start, own) = parts[0].value, settings
     step = value.stride(0)
     return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))
@@ -22,7 +24,11 @@ def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     shape, size, stride, start, own = settings
     step = beyond((shape, own, 0), (size, stride, start))
-    return call(op, [parts[0].whole()], ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)))
+    return call(
+        op,
+        [parts[0].whole()],
+        ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)),
+    )
 
 
 @rule(as_strided.lie_again)

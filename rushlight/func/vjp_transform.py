@@ -1,13 +1,16 @@
 """grad, grad_and_value, vjp: derivatives of functions by reverse mode."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.core.mode import mode, taken
-from rushlight.creation.factories import ones_like
 from rushlight.base.errors import explain
+from rushlight.base.pytree import tree_flatten, tree_map_only, tree_unflatten
+from rushlight.core.mode import mode, taken
+from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import ones_like
 from rushlight.func.batching import recorded
 from rushlight.func.transform_inputs import (
     ArgNums,
@@ -20,19 +23,20 @@ from rushlight.func.transform_inputs import (
     settled,
     split,
 )
-from rushlight.core.tensor import Tensor
-from rushlight.base.pytree import tree_flatten, tree_map_only, tree_unflatten
 
 GRAD = "grad_and_value(f)(*args)"
 
 
 def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
-    """f -> f': a function of the same arguments that returns the gradient of f, which returns one number.
+    """f -> f': a function of the same arguments that returns the gradient of f, which returns one
+    number.
 
-    `argnums`: the position of the argument, a tensor or a tree of tensors, by which f is differentiated; a tuple gives a
-    tuple of gradients. `has_aux`: f returns (number, aux), and f' returns (gradient, aux).
+    `argnums`: the position of the argument, a tensor or a tree of tensors, by which f is
+    differentiated; a tuple gives a tuple of gradients. `has_aux`: f returns (number, aux), and f'
+    returns (gradient, aux).
 
-    RuntimeError unless f returns one floating-point number as a tensor. Transforms nest: grad(grad(f)).
+    RuntimeError unless f returns one floating-point number as a tensor. Transforms nest:
+    grad(grad(f)).
 
     >>> from rushlight.func import grad
     >>> grad(grad(rushlight.sin))(rushlight.tensor(1.))
@@ -44,6 +48,7 @@ def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callabl
     def gradient(*args: Any, **kwargs: Any) -> Any:
         found, value = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
+
     return gradient
 
 
@@ -54,6 +59,7 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
     >>> grad_and_value(lambda x: (x ** 2).sum())(rushlight.tensor([1., 2.]))
     (tensor([2., 4.]), tensor(5.))
     """
+
     @wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers_of(argnums, len(args))
@@ -64,32 +70,50 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
             value, aux = split(func(*inside, **kwargs), has_aux, GRAD)
             y = one_number(value)
             xs, form = tree_flatten(tuple([inside[n] for n in chosen]))
-            found = pulled([y], xs, [ones_like(y)], False, variables.outside and variables.reached([y]))
+            found = pulled(
+                [y], xs, [ones_like(y)], False, variables.outside and variables.reached([y])
+            )
         gradients = tree_unflatten(map(settled, found), form)
         gradients = gradients if isinstance(argnums, tuple) else gradients[0]
         return gradients, (settled(value), all_settled(aux)) if has_aux else settled(value)
+
     return both
 
 
 def one_number(value: Any) -> Tensor:
     """`value` unchanged. RuntimeError unless it is a real tensor without dimensions."""
     if not isinstance(value, Tensor):
-        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}"))
+        raise RuntimeError(
+            explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}")
+        )
     if value.dim() != 0:
-        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with {value.dim()} "
-                                   "dims. Maybe you wanted to use the vjp or jacrev APIs instead?",
-                                   "reduce it: .sum(), .mean()", shape=tuple(value.shape)))
+        raise RuntimeError(
+            explain(
+                f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{value.dim()} "
+                "dims. Maybe you wanted to use the vjp or jacrev APIs instead?",
+                "reduce it: .sum(), .mean()",
+                shape=tuple(value.shape),
+            )
+        )
     if value.is_complex():
-        raise RuntimeError(explain("grad can be implicitly created only for real scalar outputs but got "
-                                   f"{value.dtype}", "take .abs() or .real first, or use vjp"))
+        raise RuntimeError(
+            explain(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{value.dtype}",
+                "take .abs() or .real first, or use vjp",
+            )
+        )
     return value
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """(f(*primals), v -> v' J): the value, and a function from v, structured like the value, to the gradients of primals.
+    """(f(*primals), v -> v' J): the value, and a function from v, structured like the value, to the
+    gradients of primals.
 
-    Primals and outputs are trees of tensors. The function returns a tuple with a gradient for each primal, and may be called
-    repeatedly. `has_aux`: f returns (output, aux), and aux is the third result.
+    Primals and outputs are trees of tensors. The function returns a tuple with a gradient for each
+    primal, and may be called repeatedly. `has_aux`: f returns (output, aux), and aux is the third
+    result.
 
     >>> from rushlight.func import vjp
     >>> y, pull = vjp(rushlight.sin, rushlight.tensor([0., 1.]))
@@ -105,21 +129,34 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         together = variables.reached(ys)  # grad mode counts where `pull` is called, not here
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        vs = same_form(cotangents, form, lambda given, wanted: "Expected pytree structure of cotangents to be the same as "
-                       f"pytree structure of outputs to the function. cotangents: {given}, primal output: {wanted}")
-        create = mode().grad and (together or any([recorded(v) for v in vs])) if create_graph is None else create_graph
+        vs = same_form(
+            cotangents,
+            form,
+            lambda given, wanted: (
+                "Expected pytree structure of cotangents to be the same as "
+                f"pytree structure of outputs to the function. cotangents: {given}, primal "
+                f"output: {wanted}"
+            ),
+        )
+        create = (
+            mode().grad and (together or any([recorded(v) for v in vs]))
+            if create_graph is None
+            else create_graph
+        )
         before = taken.set(variables)
         try:
             found = pulled(ys, xs, vs, retain_graph, create)
         finally:
             taken.reset(before)
         return tree_unflatten(map(settled, found), inputs_form)
+
     value = tree_unflatten(map(settled, ys), form)
     return (value, pull, tree_map_only(Tensor, settled, aux)) if has_aux else (value, pull)
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function itself. In torch, the function without in-place ops in its graph; the results are the same.
+    """The function itself. In torch, the function without in-place ops in its graph; the results
+    are the same.
 
     ValueError unless `remove` is 'mutations' or 'mutations_and_views'.
 
@@ -127,10 +164,15 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
-        raise ValueError(explain("functionalize(f, remove=...): received invalid argument for remove= "
-                                 f"'{remove}'", "'mutations' or 'mutations_and_views'"))
+        raise ValueError(
+            explain(
+                f"functionalize(f, remove=...): received invalid argument for remove= '{remove}'",
+                "'mutations' or 'mutations_and_views'",
+            )
+        )
 
     @wraps(func)
     def same(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)
+
     return same

@@ -1,7 +1,9 @@
-"""The fallback of vmap for functions that need the numbers of their tensors: run each sample, stack the results.
+"""The fallback of vmap for functions that need the numbers of their tensors: run each sample, stack
+the results.
 
 The gradient (v' J of each sample) runs by the same fallback, so gradients nest.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.func import forward_ad
+from rushlight.base.errors import explain
+from rushlight.base.pytree import TreeSpec, tree_flatten, tree_unflatten
 from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
 from rushlight.core.mode import innermost as innermost_watcher
 from rushlight.core.node import Node, Output
-from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.worlds import TENSORS
+from rushlight.func import forward_ad
 from rushlight.func.batching import Batch, Level, Part, innermost, slow, wrap
 from rushlight.func.jvp_transform import jvp
 from rushlight.func.vjp_transform import vjp
-from rushlight.core.worlds import TENSORS
-from rushlight.core.tensor import Tensor, from_array
-from rushlight.base.pytree import TreeSpec, tree_flatten, tree_unflatten
 
 
 class OneByOne(Node):
@@ -44,14 +46,17 @@ class OneByOne(Node):
                     whole[i] = x
                 made = self.call(whole)[0]
                 return tuple(made[i] for i in smooth)
+
             return vjp(outputs, *[both[i] for i in varied])[1](both[count:])
+
         return one_by_one(pull, (*leaves, *given), {})
 
     arrays = tensors
 
 
 def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Run the function on each sample of the innermost level among its arguments; returns the stacked results, batched."""
+    """Run the function on each sample of the innermost level among its arguments; returns the
+    stacked results, batched."""
     leaves, spec = tree_flatten((args, kwargs))
     level = innermost(leaves)
     slow(getattr(function, "__name__", "a function"))
@@ -59,6 +64,7 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
     def call(given: list) -> tuple[list, TreeSpec]:
         a, k = tree_unflatten(given, spec)
         return tree_flatten(function(*a, **k))
+
     token = current.set(level.around(mode()))
     try:
         flat, tree = stacked(call, leaves, level)
@@ -71,21 +77,44 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]:
-    """(stacked results of all samples, tree of the results). RuntimeError without samples, or if shapes differ."""
+    """(stacked results of all samples, tree of the results). RuntimeError without samples, or if
+    shapes differ."""
     parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
-    made = [call([a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts])
-            for i in range(level.size)]
+    made = [
+        call(
+            [
+                a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value
+                for a in parts
+            ]
+        )
+        for i in range(level.size)
+    ]
     if not made:
-        raise RuntimeError(explain("vmap: this function runs sample by sample, and there is none: its shape is not known"))
+        raise RuntimeError(
+            explain(
+                "vmap: this function runs sample by sample, and there is none: its shape is not "
+                "known"
+            )
+        )
     columns = list(zip(*(flat for flat, _ in made)))
-    if any(isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts):
-        raise RuntimeError(explain("vmap: We do not support batching operators that can output dynamic shape: the results "
-                                   "of the samples differ in shape"))
-    return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
+    if any(
+        isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts
+    ):
+        raise RuntimeError(
+            explain(
+                "vmap: We do not support batching operators that can output dynamic shape: the "
+                "results "
+                "of the samples differ in shape"
+            )
+        )
+    return [
+        TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns
+    ], made[0][1]
 
 
 def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
-    """Compute the outputs' tangents, sample by sample, at each level of forward mode opened inside the vmap."""
+    """Compute the outputs' tangents, sample by sample, at each level of forward mode opened inside
+    the vmap."""
     forward = innermost_watcher(forward_ad.Level, mode().watch)
     while forward is not None and forward.depth >= level.depth:
         tangents = [forward.tangent(a) if isinstance(a, Tensor) else None for a in leaves]
@@ -93,27 +122,37 @@ def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
         smooth = differentiable(outs)
         if varied and smooth:
             with forward.computing():
-                found = one_by_one(partial(pushed, call, varied, list(smooth)),
-                                   (forward.below(leaves), [tangents[i] for i in varied]), {})
+                found = one_by_one(
+                    partial(pushed, call, varied, list(smooth)),
+                    (forward.below(leaves), [tangents[i] for i in varied]),
+                    {},
+                )
             forward.give_all([outs[i] for i in smooth], found)
         forward = innermost_watcher(forward_ad.Level, forward.outer)
 
 
-def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list) -> tuple:
+def pushed(
+    call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list
+) -> tuple:
     """The tangents of the outputs `smooth`, from the tangents of the inputs `varied`."""
+
     def outputs(*xs: Tensor) -> tuple:
         whole = list(leaves)
         for i, x in zip(varied, xs):
             whole[i] = x
         made = call(whole)[0]
         return tuple(made[i] for i in smooth)
+
     return jvp(outputs, tuple(leaves[i] for i in varied), tuple(tangents))[1]
 
 
 def differentiable(outs: list) -> dict[int, tuple]:
     """{index: (shape, dtype)} of the floating-point and complex outputs."""
-    return {i: (t._array.shape, t._array.dtype) for i, t in enumerate(outs)
-            if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())}
+    return {
+        i: (t._array.shape, t._array.dtype)
+        for i, t in enumerate(outs)
+        if isinstance(t, Tensor) and (t.is_floating_point() or t.is_complex())
+    }
 
 
 def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
@@ -125,7 +164,12 @@ def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
         return
     node = OneByOne()
     node.call, node.varied, node.smooth, node.saved = call, varied, smooth, tuple(leaves)
-    node.edges, node.seq, node.shape, node.where = tuple(nodes[i] for i in varied), tick(), None, None
+    node.edges, node.seq, node.shape, node.where = (
+        tuple(nodes[i] for i in varied),
+        tick(),
+        None,
+        None,
+    )
     for i in smooth:
         outs[i]._node = Output(node, i, tick(), outs[i]._array.shape)
 

@@ -1,4 +1,6 @@
-"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for all, or raises."""
+"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for
+all, or raises."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,15 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.mode import current, mode
 from rushlight.base.errors import explain
-from rushlight.func.batching import Batch, Level, wrap
+from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.func.batching import Batch, Level, wrap
 
-ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-         "randomness flags on vmap or perform the randomness operation out of vmap")
-SAME = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
-# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or arrays. Default: (0,).
+ERROR = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' "
+    "or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+SAME = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file "
+    "an issue with functorch"
+)
+# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or
+# arrays. Default: (0,).
 PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}
 
 
@@ -30,7 +39,10 @@ class Draws:
             if self.level.randomness == "error":
                 raise RuntimeError(explain(ERROR))
             method = getattr(self.generator, name)
-            return (self.same if self.level.randomness == "same" else self.different)(name, method, args, kwargs)
+            return (self.same if self.level.randomness == "same" else self.different)(
+                name, method, args, kwargs
+            )
+
         return draw
 
     def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
@@ -49,7 +61,9 @@ class Draws:
             made = from_array(rows).reshape(*weights.shape[:2], -1)._array  # type: ignore[attr-defined]
         else:
             places = PLACES.get(name, (0,))
-            made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)
+            made = method(
+                *[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs
+            )
         return Batch(from_array(made), self.level)
 
     def mapped(self, a: Any) -> bool:

@@ -11,6 +11,7 @@ graph():
     %add : [num_users=1] = call_function[target=operator.add](args = (%relu, %y), kwargs = {})
     return add
 """
+
 from __future__ import annotations
 
 import sys
@@ -28,7 +29,8 @@ from rushlight.fx.tracer import Tracer
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """Let a function of the module that calls this, or the one of that name, stay whole in traces; returns it.
+    """Let a function of the module that calls this, or the one of that name, stay whole in traces;
+    returns it.
 
     >>> rushlight.fx.wrap("len")  # at the top of a module: a trace has a call of len, and asks no proxy for its length
     'len'
@@ -38,7 +40,18 @@ def wrap(fn_or_name: str | Callable) -> Any:
     return fn_or_name
 
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg",
-           "replace_pattern", "symbolic_trace", "wrap"]
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "Tracer",
+    "Transformer",
+    "map_arg",
+    "replace_pattern",
+    "symbolic_trace",
+    "wrap",
+]
 
 _tell(__name__)

@@ -1,4 +1,5 @@
 """The functions that a trace takes down when they meet a proxy, and where users find them."""
+
 from __future__ import annotations
 
 import builtins
@@ -16,29 +17,42 @@ from typing import Any
 from rushlight._C import _assert
 from rushlight.core.tensor import Tensor
 
-HOMES = {"": "torch", ".nn.functional": "torch.nn.functional", ".special": "torch.special", ".linalg": "torch.linalg",
-         ".fft": "torch.fft"}
-WRAPPED: dict[tuple[int, str], None] = {}         # (id of a module's globals, name) of functions that stay whole, by `wrap`
-WHOLE = "functions that stay whole"                # where the namespace of a graph's code says which of its names do
-PATCHING = threading.RLock()                      # one trace at a time
+HOMES = {
+    "": "torch",
+    ".nn.functional": "torch.nn.functional",
+    ".special": "torch.special",
+    ".linalg": "torch.linalg",
+    ".fft": "torch.fft",
+}
+WRAPPED: dict[
+    tuple[int, str], None
+] = {}  # (id of a module's globals, name) of functions that stay whole, by `wrap`
+WHOLE = (
+    "functions that stay whole"  # where the namespace of a graph's code says which of its names do
+)
+PATCHING = threading.RLock()  # one trace at a time
 
 
 @lru_cache(maxsize=1)
 def known() -> tuple[tuple[dict, str, Any], ...]:
     """(namespace, name, function) of all of torch's functions."""
     modules = [import_module("rushlight" + home) for home in HOMES]
-    for name in dir(modules[0]):                  # which loads them all, but for those of nn.functional
+    for name in dir(modules[0]):  # which loads them all, but for those of nn.functional
         if modules[0]._HOME.get(name, "").startswith("nn.functional"):
             getattr(modules[0], name)
-    return tuple((vars(module), name, f) for module in modules for name, f in vars(module).items()
-                 if isinstance(f, (FunctionType, BuiltinFunctionType)) and not name.startswith("_"))
+    return tuple(
+        (vars(module), name, f)
+        for module in modules
+        for name, f in vars(module).items()
+        if isinstance(f, (FunctionType, BuiltinFunctionType)) and not name.startswith("_")
+    )
 
 
 @lru_cache(maxsize=1)
 def paths() -> dict[int, str]:
     """Where each is found, by its id: torch.relu."""
     homes = {id(vars(import_module("rushlight" + home))): path for home, path in HOMES.items()}
-    found = {id(_assert): "torch._assert"}        # private, but in the traces of specialized functions
+    found = {id(_assert): "torch._assert"}  # private, but in the traces of specialized functions
     for namespace, name, f in known():
         path = f"{homes[id(namespace)]}.{name}"
         if id(f) not in found or name == f.__name__:
@@ -56,34 +70,51 @@ def path_of(function: Any) -> str:
     return paths().get(id(function), f"{module}.{name}")
 
 
-Take = Callable[[str, Any, tuple, dict], Any]     # (kind, target, args, kwargs) -> a proxy, or None without one
+Take = Callable[
+    [str, Any, tuple, dict], Any
+]  # (kind, target, args, kwargs) -> a proxy, or None without one
 
 
 def recording(f: Any, take: Take, kind: str = "call_function", target: Any = None) -> Any:
     """The function, or method, which is taken down rather than called where it meets a proxy."""
+
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         taken = take(kind, target or f, args, kwargs)
         return f(*args, **kwargs) if taken is None else taken
+
     return call
 
 
 @contextmanager
 def recorded(take: Take, also: list[dict]) -> Iterator[None]:
-    """torch's functions, those of `math` and methods of tensors take proxies, in torch's namespaces and in those of the
-    traced modules."""
+    """torch's functions, those of `math` and methods of tensors take proxies, in torch's namespaces
+    and in those of the traced modules."""
     originals = {id(f): f for _, _, f in known()}
     places = list(known())
     for namespace in also:
-        places += [(namespace, name, f) for name, f in namespace.items()
-                   if id(f) in originals or (id(namespace), name) in WRAPPED or name in namespace.get(WHOLE, ())]
-    places += [(vars(math), name, f) for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)]
+        places += [
+            (namespace, name, f)
+            for name, f in namespace.items()
+            if id(f) in originals
+            or (id(namespace), name) in WRAPPED
+            or name in namespace.get(WHOLE, ())
+        ]
+    places += [
+        (vars(math), name, f)
+        for name, f in vars(math).items()
+        if isinstance(f, BuiltinFunctionType)
+    ]
     made: dict[int, Any] = {}
     getitem = Tensor.__getitem__
-    methods = [(name, f) for name, f in vars(Tensor).items() if isinstance(f, FunctionType) and not name.startswith("_")]
+    methods = [
+        (name, f)
+        for name, f in vars(Tensor).items()
+        if isinstance(f, FunctionType) and not name.startswith("_")
+    ]
     with PATCHING:
         try:
-            for name, f in methods:               # tensor.to(proxy)
+            for name, f in methods:  # tensor.to(proxy)
                 setattr(Tensor, name, recording(f, take, "call_method", name))
             Tensor.__getitem__ = recording(getitem, take, "call_method", "__getitem__")  # type: ignore[method-assign]
             for namespace, name, f in places:
@@ -101,9 +132,14 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
 
 @contextmanager
 def recorded_in_layers(take: Take) -> Iterator[None]:
-    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that goes into them."""
+    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that goes into
+    them."""
     originals = {id(f) for _, _, f in known()}
-    files = [vars(module) for name, module in sys.modules.items() if name.startswith(("rushlight.nn.", "rushlight.ops."))]
+    files = [
+        vars(module)
+        for name, module in sys.modules.items()
+        if name.startswith(("rushlight.nn.", "rushlight.ops."))
+    ]
     places = [(file, name, f) for file in files for name, f in file.items() if id(f) in originals]
     try:
         for file, name, f in places:

@@ -1,4 +1,5 @@
 """A traced program: its nodes in order, its text, and the Python function that it is."""
+
 from __future__ import annotations
 
 import builtins
@@ -9,20 +10,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
-from rushlight.core.tensor import Tensor
 
 INFIX = {
-    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
-    operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|", operator.xor: "^",
-    operator.lshift: "<<", operator.rshift: ">>", operator.lt: "<", operator.le: "<=", operator.gt: ">",
-    operator.ge: ">=", operator.eq: "==", operator.ne: "!="}
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "**",
+    operator.matmul: "@",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.eq: "==",
+    operator.ne: "!=",
+}
 PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class Graph:
-    """Nodes in the order in which they run. `x.node` of a Tracer's proxies are made by it; it may be changed by hand:
+    """Nodes in the order in which they run. `x.node` of a Tracer's proxies are made by it; it may
+    be changed by hand:
 
     >>> import operator
     >>> graph = rushlight.fx.Graph()
@@ -37,12 +55,14 @@ class Graph:
     3
     """
 
-    def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None):
+    def __init__(
+        self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None
+    ):
         self.owning_module, self._names = owning_module, set[str]()
         self._root = Node(self, "", "root", "", (), {})
-        self._at = self._root                     # new nodes stand before it
+        self._at = self._root  # new nodes stand before it
 
-    # -- nodes -------------------------------------------------------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> Nodes:
@@ -53,36 +73,74 @@ class Graph:
         """Those of an op, and of a target if one is given."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
-    def create_node(self, op: str, target: Any, args: tuple | None = None, kwargs: dict | None = None,
-                    name: str | None = None, type_expr: Any = None) -> Node:
+    def create_node(
+        self,
+        op: str,
+        target: Any,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
         """A new node where nodes are being inserted."""
         if op not in OPCODES:
             raise AssertionError(f"{op!r} is no op of a graph: there are {', '.join(OPCODES)}")
         wanted = name or self._target_to_str(target)
-        node = Node(self, self._name(wanted, target), op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
+        node = Node(
+            self,
+            self._name(wanted, target),
+            op,
+            target,
+            tuple(args or ()),
+            dict(kwargs or {}),
+            type_expr,
+        )
         self._at.prepend(node)
         return node
 
-    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = None, **more: Any) -> Node:
+    def placeholder(
+        self, name: str, type_expr: Any = None, default_value: Any = None, **more: Any
+    ) -> Node:
         """An argument of the function."""
-        return self.create_node("placeholder", name, () if default_value is None else (default_value,), type_expr=type_expr)
+        return self.create_node(
+            "placeholder",
+            name,
+            () if default_value is None else (default_value,),
+            type_expr=type_expr,
+        )
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """A parameter, buffer or other attribute of the module."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
-    def call_function(self, the_function: Callable, args: tuple | None = None, kwargs: dict | None = None,
-                      type_expr: Any = None, name: str | None = None) -> Node:
+    def call_function(
+        self,
+        the_function: Callable,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        type_expr: Any = None,
+        name: str | None = None,
+    ) -> Node:
         """A call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
-    def call_method(self, method_name: str, args: tuple | None = None, kwargs: dict | None = None,
-                    type_expr: Any = None) -> Node:
+    def call_method(
+        self,
+        method_name: str,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        type_expr: Any = None,
+    ) -> Node:
         """A call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
-    def call_module(self, module_name: str, args: tuple | None = None, kwargs: dict | None = None,
-                    type_expr: Any = None) -> Node:
+    def call_module(
+        self,
+        module_name: str,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        type_expr: Any = None,
+    ) -> Node:
         """A call of a submodule."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
@@ -91,14 +149,24 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of a node, perhaps of another graph, whose arguments are `arg_transform` of that one's."""
-        made = self.create_node(node.op, node.target, map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform),
-                                node.name, node.type)
+        """A copy of a node, perhaps of another graph, whose arguments are `arg_transform` of that
+        one's."""
+        made = self.create_node(
+            node.op,
+            node.target,
+            map_arg(node.args, arg_transform),
+            map_arg(node.kwargs, arg_transform),
+            node.name,
+            node.type,
+        )
         made.meta = dict(node.meta)
         return made
 
-    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Copy all nodes of another graph here; `val_map` is filled. What its output returns, in nodes of this one."""
+    def graph_copy(
+        self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
+    ) -> Any:
+        """Copy all nodes of another graph here; `val_map` is filled. What its output returns, in
+        nodes of this one."""
         for node in g.nodes:
             if node.op == "output":
                 result = map_arg(node.args[0], lambda n: val_map[n])
@@ -110,8 +178,11 @@ class Graph:
     def erase_node(self, to_erase: Node) -> None:
         """Take out a node. RuntimeError while it is used."""
         if to_erase.users:
-            raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
-                               f"{to_erase.users}!")
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in "
+                "the graph: "
+                f"{to_erase.users}!"
+            )
         to_erase._remove()
         to_erase._uses((), {})
         to_erase._erased = True
@@ -142,30 +213,43 @@ class Graph:
         return dead > 0
 
     def lint(self) -> None:
-        """RuntimeError for arguments that come later or from another graph, and for names that stand twice."""
+        """RuntimeError for arguments that come later or from another graph, and for names that
+        stand twice."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self:
-                    raise RuntimeError(f"Argument '{used}' of Node '{node}' does not belong to this Graph")
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' does not belong to this Graph"
+                    )
                 if used not in seen:
-                    raise RuntimeError(f"Argument '{used}' of Node '{node}' was used before it has been defined! Please "
-                                       f"check that Nodes in the graph are topologically ordered\n{self}")
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' was used before it has been defined! "
+                        "Please "
+                        f"check that Nodes in the graph are topologically ordered\n{self}"
+                    )
             if node.name in names:
                 raise RuntimeError(f"Node redefined name {node.name}!")
             seen.add(node)
             names.add(node.name)
 
-    # -- names -------------------------------------------------------------------------------------------------------
+    # -- names -------------------------------------------------------------------------------------
 
     def _target_to_str(self, target: Any) -> str:
         name = target if isinstance(target, str) else target.__name__
         name = name[2:-2] if name.startswith("__") and name.endswith("__") else name
-        return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower() if not isinstance(target, str) else name
+        return (
+            re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+            if not isinstance(target, str)
+            else name
+        )
 
     def _name(self, wanted: str, target: Any) -> str:
-        name = re.sub("[^0-9a-zA-Z_]+", "_", wanted).rstrip("_" if callable(target) else "") or "_unnamed"
+        name = (
+            re.sub("[^0-9a-zA-Z_]+", "_", wanted).rstrip("_" if callable(target) else "")
+            or "_unnamed"
+        )
         name = "_" + name if name[0].isdigit() else name
         stem, _, number = name.rpartition("_")
         stem, n = (stem, int(number)) if stem and number.isdigit() else (name, 0)
@@ -175,15 +259,17 @@ class Graph:
         self._names.add(name)
         return name
 
-    # -- text --------------------------------------------------------------------------------------------------------
+    # -- text --------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
         return "\n    ".join(["graph():", *(node.format_node() for node in self.nodes)])
 
     def print_tabular(self) -> None:
         """Show op, name, target and arguments of all nodes as a table."""
-        rows = [("opcode", "name", "target", "args", "kwargs"),
-                *((n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes)]
+        rows = [
+            ("opcode", "name", "target", "args", "kwargs"),
+            *((n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes),
+        ]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         rows.insert(1, tuple("-" * w for w in widths))  # type: ignore[arg-type]
         print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)) for row in rows))
@@ -191,22 +277,41 @@ class Graph:
     def code(self, names: dict[str, Any]) -> str:
         """The function as Python; `names` is filled with what stands in it."""
         arguments, body, gives = ["self"], [], ""
-        last = {used: node for node in self.nodes for used in node.all_input_nodes}     # who uses each value last
+        last = {
+            used: node for node in self.nodes for used in node.all_input_nodes
+        }  # who uses each value last
         for node in self.nodes:
             if node.op == "placeholder":
                 said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""
-                arguments.append(f"{node.target}{said}" + (f" = {self._written(node.args[0], names)}" if node.args else ""))
-                line = "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
+                arguments.append(
+                    f"{node.target}{said}"
+                    + (f" = {self._written(node.args[0], names)}" if node.args else "")
+                )
+                line = (
+                    "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
+                )
             elif node.op == "output":
                 line = f"return {self._written(node.args[0], names)}"
                 gives = f" -> {type_said(node.type).strip()}" if plain_type(node.type) else ""
             else:
                 line = f"{node.name} = {self._call(node, names)}"
-            done = [] if node.op == "output" else [u.name for u in node.all_input_nodes if last[u] is node]
-            done += [node.name] if node not in last and node.op not in ("output", "placeholder") else []
+            done = (
+                []
+                if node.op == "output"
+                else [u.name for u in node.all_input_nodes if last[u] is node]
+            )
+            done += (
+                [node.name] if node not in last and node.op not in ("output", "placeholder") else []
+            )
             if line:
-                body.append(line + (";  " + "".join(f"{name} = " for name in done) + "None") * bool(done))
-        return f"\n\n\ndef forward({', '.join(arguments)}){gives}:\n    " + "\n    ".join(body or ["pass"]) + "\n    "
+                body.append(
+                    line + (";  " + "".join(f"{name} = " for name in done) + "None") * bool(done)
+                )
+        return (
+            f"\n\n\ndef forward({', '.join(arguments)}){gives}:\n    "
+            + "\n    ".join(body or ["pass"])
+            + "\n    "
+        )
 
     def _written(self, a: Any, names: dict[str, Any]) -> str:
         if isinstance(a, Node):
@@ -219,10 +324,20 @@ class Graph:
                 return f"({parts})"
             return f"{self._global(type(a).__name__, type(a), names)}({parts})"
         if isinstance(a, dict):
-            return "{" + ", ".join(f"{key!r}: {self._written(value, names)}" for key, value in a.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{key!r}: {self._written(value, names)}" for key, value in a.items())
+                + "}"
+            )
         if isinstance(a, slice):
             return f"slice({', '.join(self._written(x, names) for x in (a.start, a.stop, a.step))})"
-        if a is None or a is Ellipsis or isinstance(a, (bool, int, str, complex)) or isinstance(a, float) and a - a == 0:
+        if (
+            a is None
+            or a is Ellipsis
+            or isinstance(a, (bool, int, str, complex))
+            or isinstance(a, float)
+            and a - a == 0
+        ):
             return repr(a)
         return self._global(f"_{type(a).__name__}", a, names)
 
@@ -234,7 +349,9 @@ class Graph:
 
     def _call(self, node: Node, names: dict[str, Any]) -> str:
         written = [self._written(a, names) for a in node.args]
-        given = written + [f"{key} = {self._written(value, names)}" for key, value in node.kwargs.items()]
+        given = written + [
+            f"{key} = {self._written(value, names)}" for key, value in node.kwargs.items()
+        ]
         if node.op == "get_attr":
             return attribute(str(node.target))
         if node.op == "call_module":
@@ -252,18 +369,26 @@ class Graph:
                 return f"{written[0]}[{written[1]}]"
         if path == "builtins.getattr" and len(written) == 2 and str(node.args[1]).isidentifier():
             return f"{written[0]}.{node.args[1]}"
-        function = path if path.startswith("torch.") else self._global(
-            "_" * (home == "operator") + path.removeprefix("builtins."), node.target, names)
+        function = (
+            path
+            if path.startswith("torch.")
+            else self._global(
+                "_" * (home == "operator") + path.removeprefix("builtins."), node.target, names
+            )
+        )
         return f"{function}({', '.join(given)})"
 
 
 def plain_type(annotation: Any) -> bool:
     """Whether the code may name the type: a tensor, or one that Python knows by itself."""
-    return annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
+    return (
+        annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
+    )
 
 
 class Nodes:
-    """The nodes of a graph, to be walked in order or, by `reversed`, backwards, while it changes."""
+    """The nodes of a graph, to be walked in order or, by `reversed`, backwards, while it
+    changes."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -290,7 +415,11 @@ def attribute(path: str) -> str:
     """self.a.b, with getattr for what is no name in Python."""
     text = "self"
     for part in path.split("."):
-        text = f"{text}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({text}, "{part}")'
+        text = (
+            f"{text}.{part}"
+            if part.isidentifier() and not keyword.iskeyword(part)
+            else f'getattr({text}, "{part}")'
+        )
     return text
 
 

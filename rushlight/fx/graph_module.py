@@ -1,4 +1,5 @@
 """Modules that run a graph, and what runs one node by node."""
+
 from __future__ import annotations
 
 import copy
@@ -8,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 from rushlight.base.text import define
+from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import WHOLE, WRAPPED
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, map_arg
@@ -15,7 +17,6 @@ from rushlight.fx.proxy import Proxy, proxy_in
 from rushlight.fx.tracer import Tracer
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.core.tensor import Tensor
 
 
 def found(root: Any, path: str) -> Any:
@@ -39,8 +40,8 @@ def put(root: Module, path: str, value: Any) -> None:
 
 
 class GraphModule(Module):
-    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a module or a dict by path,
-    that the graph names. `recompile()` after a change of the graph.
+    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a
+    module or a dict by path, that the graph names. `recompile()` after a change of the graph.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + 1)
     >>> print(f.code.strip())
@@ -52,13 +53,19 @@ class GraphModule(Module):
     tensor([1., 3.])
     """
 
-    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"):
+    def __init__(
+        self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
+    ):
         super().__init__()
         self.__dict__["_class_name"] = class_name
         self.training = getattr(root, "training", True)
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module"):
-                put(self, node.target, root[node.target] if isinstance(root, dict) else found(root, node.target))
+                put(
+                    self,
+                    node.target,
+                    root[node.target] if isinstance(root, dict) else found(root, node.target),
+                )
         self.graph = graph
 
     @property
@@ -80,7 +87,10 @@ class GraphModule(Module):
         """Write the forward anew, after the graph."""
         names: dict[str, Any] = {}
         self.__dict__["_code"] = self._graph.code(names)
-        self.__dict__["_names"], self.__dict__["_run"] = names, compiled(self._code, names, self._class_name)
+        self.__dict__["_names"], self.__dict__["_run"] = (
+            names,
+            compiled(self._code, names, self._class_name),
+        )
         return self._code
 
     @property
@@ -129,15 +139,23 @@ class GraphModule(Module):
         result = graph.graph_copy(self._graph, {}, return_output_node=True)
         if result is not None:
             graph.output(result[0])
-        parts = {n.target: copy.deepcopy(found(self, n.target), memo) for n in graph.nodes
-                 if n.op in ("get_attr", "call_module")}
+        parts = {
+            n.target: copy.deepcopy(found(self, n.target), memo)
+            for n in graph.nodes
+            if n.op in ("get_attr", "call_module")
+        }
         made = GraphModule(parts, graph, self._class_name)
         made.training = self.training
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """Its code, what stands in it, and the parts that it names: loading traces it again, as in torch."""
-        parts = {n.target: found(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}
+        """Its code, what stands in it, and the parts that it names: loading traces it again, as in
+        torch."""
+        parts = {
+            n.target: found(self, n.target)
+            for n in self._graph.nodes
+            if n.op in ("get_attr", "call_module")
+        }
         return loaded, (self._code, self._names, parts, self._class_name, self.training)
 
 
@@ -149,14 +167,20 @@ class Whole(Tracer):
 
 
 def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
-    """The function of a graph's code. The namespace says which of its functions stay whole when it is traced (`WHOLE`)."""
-    whole = {name for name, f in names.items()
-             if (id(getattr(f, "__globals__", None)), getattr(f, "__name__", "")) in WRAPPED}
+    """The function of a graph's code. The namespace says which of its functions stay whole when it
+    is traced (`WHOLE`)."""
+    whole = {
+        name
+        for name, f in names.items()
+        if (id(getattr(f, "__globals__", None)), getattr(f, "__name__", "")) in WRAPPED
+    }
     space = {**names, "torch": sys.modules["rushlight"], WHOLE: whole}
     return define(code, "forward", space, f"{title}, traced", prefix="<")
 
 
-def loaded(code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool) -> GraphModule:
+def loaded(
+    code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool
+) -> GraphModule:
     """A GraphModule from what `__reduce_ex__` keeps of one."""
     root = Module()
     for path, part in parts.items():
@@ -176,12 +200,19 @@ class Interpreter:
     tensor([2., 2.])
     """
 
-    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
+    def __init__(
+        self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None
+    ):
         self.module, self.graph = module, module.graph if graph is None else graph
         self.garbage_collect_values = garbage_collect_values
         self.env: dict[Node, Any] = {}
 
-    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+    def run(
+        self,
+        *args: Any,
+        initial_env: dict[Node, Any] | None = None,
+        enable_io_processing: bool = True,
+    ) -> Any:
         """The graph's result for these arguments."""
         self.env, self.args_iter = dict(initial_env or {}), iter(args)
         last = {used: node for node in self.graph.nodes for used in node.all_input_nodes}
@@ -217,7 +248,9 @@ class Interpreter:
         """The next argument, or its default."""
         given = next(self.args_iter, self)
         if given is self and not args:
-            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
+            raise RuntimeError(
+                f"Expected positional argument for parameter {target}, but one was not passed in!"
+            )
         return args[0] if given is self else given
 
     def get_attr(self, target: str, args: tuple, kwargs: dict) -> Any:
@@ -242,7 +275,8 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies: `transform()`.
+    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies:
+    `transform()`.
 
     >>> class Doubled(rushlight.fx.Transformer):
     ...     def call_method(self, target, args, kwargs):
@@ -279,11 +313,13 @@ class Transformer(Interpreter):
         return GraphModule(self.module, self.new_graph)
 
 
-def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+def symbolic_trace(
+    root: Module | Callable, concrete_args: dict[str, Any] | None = None
+) -> GraphModule:
     """The module or function as a GraphModule: its graph of calls, and the Python that it is.
 
-    It is called once, with proxies for its arguments; what depends on their values, `if x.sum() > 0`, is an error.
-    `concrete_args`: values for arguments that the program asks.
+    It is called once, with proxies for its arguments; what depends on their values, `if x.sum() >
+    0`, is an error. `concrete_args`: values for arguments that the program asks.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.clamp(min=0.0) * 2)
     >>> [node.op for node in f.graph.nodes]
@@ -291,7 +327,9 @@ def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    return GraphModule(tracer.root, graph, root._get_name() if isinstance(root, Module) else root.__name__)
+    return GraphModule(
+        tracer.root, graph, root._get_name() if isinstance(root, Module) else root.__name__
+    )
 
 
 __all__ = ["GraphModule", "Interpreter", "Transformer", "symbolic_trace"]

@@ -1,19 +1,21 @@
 """One step of a traced program: what is called, with which arguments, and who uses the result."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight.fx.functions import path_of
 from rushlight.core.tensor import Tensor
+from rushlight.fx.functions import path_of
 
-Target = Callable | str                           # what is called: for annotations, as are arguments
+Target = Callable | str  # what is called: for annotations, as are arguments
 Argument = BaseArgumentTypes = Any
 OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
 
 def map_arg(a: Any, f: Callable[[Node], Any]) -> Any:
-    """f(node) for each node in the lists, tuples, dicts and slices of arguments, which stay else as they are.
+    """f(node) for each node in the lists, tuples, dicts and slices of arguments, which stay else as
+    they are.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = graph.placeholder("x")
@@ -55,15 +57,25 @@ def shown(a: Any) -> str:
 class Node:
     """One step of a graph: out = target(*args, **kwargs).
 
-    `op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the function, or the name of
-    what is meant; `args` and `kwargs`, in which nodes stand for values; `users`; `meta`: a place for notes.
+    `op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the
+    function, or the name of what is meant; `args` and `kwargs`, in which nodes stand for values;
+    `users`; `meta`: a place for notes.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.relu())
     >>> [(node.op, node.target) for node in f.graph.nodes]
     [('placeholder', 'x'), ('call_method', 'relu'), ('output', 'output')]
     """
 
-    def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple, kwargs: dict, type_expr: Any = None):
+    def __init__(
+        self,
+        graph: Any,
+        name: str,
+        op: str,
+        target: Any,
+        args: tuple,
+        kwargs: dict,
+        type_expr: Any = None,
+    ):
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, type_expr
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
@@ -98,7 +110,9 @@ class Node:
     def kwargs(self, value: dict) -> None:
         self._uses(self._args, dict(value))
 
-    next = property(lambda self: self._next, doc="The node after it; the graph's root after the last.")
+    next = property(
+        lambda self: self._next, doc="The node after it; the graph's root after the last."
+    )
     prev = property(lambda self: self._prev, doc="The node before it.")
 
     @property
@@ -121,7 +135,7 @@ class Node:
 
     def update_arg(self, i: int, arg: Any) -> None:
         """Another argument at place i."""
-        self.args = (*self._args[:i], arg, *self._args[i + 1:])
+        self.args = (*self._args[:i], arg, *self._args[i + 1 :])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
         """Another argument of that name."""
@@ -133,12 +147,19 @@ class Node:
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
         """`new_input` wherever `old_input` is among its arguments."""
+
         def other(node: Node) -> Node:
             return new_input if node is old_input else node
+
         self._uses(map_arg(self._args, other), map_arg(self._kwargs, other))
 
-    def replace_all_uses_with(self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True,
-                              *, propagate_meta: bool = False) -> list[Node]:
+    def replace_all_uses_with(
+        self,
+        replace_with: Node,
+        delete_user_cb: Callable[[Node], bool] = lambda user: True,
+        *,
+        propagate_meta: bool = False,
+    ) -> list[Node]:
         """`replace_with` wherever this node is used; the nodes that were changed."""
         if propagate_meta:
             replace_with.meta.update(self.meta)
@@ -148,18 +169,35 @@ class Node:
         return changed
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it must stay though nobody uses it: what comes in and goes out, and what writes in place."""
-        return self.op in ("placeholder", "output") or self.op == "call_method" and self.target.endswith("_") \
-            or self.op == "call_function" and getattr(self.target, "__name__", "").endswith("_")
+        """Whether it must stay though nobody uses it: what comes in and goes out, and what writes
+        in place."""
+        return (
+            self.op in ("placeholder", "output")
+            or self.op == "call_method"
+            and self.target.endswith("_")
+            or self.op == "call_function"
+            and getattr(self.target, "__name__", "").endswith("_")
+        )
 
-    def format_node(self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None) -> str:
+    def format_node(
+        self,
+        placeholder_names: list[str] | None = None,
+        maybe_return_typename: list[str] | None = None,
+    ) -> str:
         """Its line in the graph's text."""
         if self.op == "output":
             return f"return {self._said()}"
-        head = f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
+        head = (
+            f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = "
+            f"{self.op}[target={self._pretty()}]"
+        )
         if self.op == "placeholder":
             return head + (f"(default={self._args[0]})" if self._args else "")
-        return head if self.op == "get_attr" else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
+        return (
+            head
+            if self.op == "get_attr"
+            else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
+        )
 
     def _pretty(self) -> str:
         return self.target if isinstance(self.target, str) else path_of(self.target)
@@ -182,8 +220,11 @@ def type_said(annotation: Any) -> str:
         return "torch.Tensor "
     if not isinstance(annotation, type):
         return f"{annotation!r} "
-    return f"{annotation.__qualname__} " if annotation.__module__ == "builtins" else \
-        f"{annotation.__module__}.{annotation.__qualname__} "
+    return (
+        f"{annotation.__qualname__} "
+        if annotation.__module__ == "builtins"
+        else f"{annotation.__module__}.{annotation.__qualname__} "
+    )
 
 
 __all__ = ["Node", "map_arg"]

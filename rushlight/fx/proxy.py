@@ -1,4 +1,6 @@
-"""What stands for a value while a program is traced: whatever is done to it becomes a node of the graph."""
+"""What stands for a value while a program is traced: whatever is done to it becomes a node of the
+graph."""
+
 from __future__ import annotations
 
 import dis
@@ -7,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from rushlight.fx.node import Node
 from rushlight.core.tensor import Tensor
+from rushlight.fx.node import Node
 
 
 class TraceError(ValueError):
@@ -18,7 +20,8 @@ class TraceError(ValueError):
 class Proxy:
     """A value that is not known yet.
 
-    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in the node's own graph.
+    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in
+    the node's own graph.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = rushlight.fx.Proxy(graph.placeholder("x"))
@@ -28,13 +31,23 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: Any = None):
-        self.node, self.tracer = node, __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer
+        self.node, self.tracer = (
+            node,
+            __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer,
+        )
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
         """A function of torch is taken down, also where no trace is under way."""
         method = vars(Tensor).get(func.__name__) is func
-        return take("call_method" if method else "call_function", func.__name__ if method else func, args, kwargs or {})
+        return take(
+            "call_method" if method else "call_function",
+            func.__name__ if method else func,
+            args,
+            kwargs or {},
+        )
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
@@ -49,11 +62,16 @@ class Proxy:
 
     def __iter__(self) -> Iterator:
         frame = sys._getframe(1)
-        step = next((i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None)
+        step = next(
+            (i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None
+        )
         if step is not None and step.opname == "UNPACK_SEQUENCE":
             return iter([operator.getitem(self, i) for i in range(step.argval)])  # type: ignore[call-overload]
-        raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a "
-                         "*args or **kwargs function argument; index it instead, or unpack it: a, b = x")
+        raise TraceError(
+            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a "
+            "loop or as a "
+            "*args or **kwargs function argument; index it instead, or unpack it: a, b = x"
+        )
 
     def __bool__(self) -> bool:
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
@@ -65,7 +83,10 @@ class Proxy:
         raise TraceError("'in' of a value that is not known yet cannot be traced")
 
     def __index__(self) -> int:
-        raise TraceError("a value that is not known yet cannot be used as a number: it is no index of a list or size")
+        raise TraceError(
+            "a value that is not known yet cannot be used as a number: it is no index of a list "
+            "or size"
+        )
 
     __hash__ = object.__hash__
 
@@ -81,7 +102,9 @@ class Attribute(Proxy):
     def node(self) -> Node:  # type: ignore[override]
         """Made when it is used as a value."""
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            self._node = self.tracer.create_proxy(
+                "call_function", getattr, (self.root, self.attr), {}
+            ).node
         return self._node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -110,11 +133,26 @@ def operation(name: str, reflected: bool) -> Any:
     def call(self: Proxy, *others: Any) -> Any:
         args = (*others, self) if reflected else (self, *others)
         return self.tracer.create_proxy("call_function", target, args, {})
+
     call.__doc__ = f"operator.{name}, taken down."
     return call
 
 
-for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "lshift", "rshift", "and_", "or_", "xor", "pow", "matmul"):
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "truediv",
+    "mod",
+    "lshift",
+    "rshift",
+    "and_",
+    "or_",
+    "xor",
+    "pow",
+    "matmul",
+):
     setattr(Proxy, f"__{_name.strip('_')}__", operation(_name, False))
     setattr(Proxy, f"__r{_name.strip('_')}__", operation(_name, True))
 for _name in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "abs", "getitem"):
@@ -125,7 +163,7 @@ def take(kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy | None:
     """The call taken down, if a proxy is among its arguments."""
     proxy = proxy_in(args, kwargs)
     if proxy is not None and len(args) == 2 and getattr(target, "__name__", "") == "einsum":
-        args = (args[0], *args[1]) if isinstance(args[1], (list, tuple)) else args      # as torch does
+        args = (args[0], *args[1]) if isinstance(args[1], (list, tuple)) else args  # as torch does
     return None if proxy is None else proxy.tracer.create_proxy(kind, target, args, kwargs)
 
 

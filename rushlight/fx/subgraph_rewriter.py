@@ -1,4 +1,6 @@
-"""Replacing a pattern: a part of a traced program that does what another one does is taken out, and a third put there."""
+"""Replacing a pattern: a part of a traced program that does what another one does is taken out, and
+a third put there."""
+
 from __future__ import annotations
 
 import copy
@@ -6,25 +8,31 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, found, symbolic_trace
 from rushlight.fx.node import Node
 from rushlight.nn.module import Module
-from rushlight.core.tensor import Tensor
 
-Found = dict[Node, Any]                           # a pattern's nodes: what they are in the program, nodes or plain values
+Found = dict[Node, Any]  # a pattern's nodes: what they are in the program, nodes or plain values
 
 
 class Match(NamedTuple):
-    """Where a pattern was: the pattern's last node, and what each of its nodes is in the program."""
+    """Where a pattern was: the pattern's last node, and what each of its nodes is in the
+    program."""
+
     anchor: Node
     nodes_map: dict[Node, Node]
 
 
-def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule) -> list[Match]:
-    """Put `replacement` wherever the program does what `pattern` does, both functions of the same arguments.
+def replace_pattern(
+    gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
+) -> list[Match]:
+    """Put `replacement` wherever the program does what `pattern` does, both functions of the same
+    arguments.
 
-    What is in the midst of the pattern must not be used elsewhere; of places that overlap the first is taken.
+    What is in the midst of the pattern must not be used elsewhere; of places that overlap the first
+    is taken.
 
     >>> traced = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + rushlight.relu(x * 2))
     >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x), lambda x: rushlight.tanh(x))
@@ -32,7 +40,7 @@ def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacemen
     (2, ['x', 'mul', 'tanh', 'tanh_1', 'add', 'output'])
     """
     sought, new = graph_of(pattern), graph_of(replacement)
-    changed: dict[Any, Any] = {}                  # what an earlier replacement has put in a node's place
+    changed: dict[Any, Any] = {}  # what an earlier replacement has put in a node's place
     matches = []
     for match in apart(matches_of(sought, gm.graph)):
         matches.append(Match(anchors_of(sought)[0], match))
@@ -62,19 +70,25 @@ def anchors_of(sought: Graph) -> list[Node]:
     return [node for node in returned(sought) if len(node.users) == 1]
 
 
-# -- where it is -------------------------------------------------------------------------------------------------------
+# -- where it is -----------------------------------------------------------------------------------
+
 
 def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
     """All places of the pattern, in the order of the program."""
     partial: list[Found] = [{}]
     for anchor in anchors_of(sought):
-        partial = [more for so_far in partial for node in graph.nodes
-                   if (more := matched(anchor, node, so_far)) is not None]
+        partial = [
+            more
+            for so_far in partial
+            for node in graph.nodes
+            if (more := matched(anchor, node, so_far)) is not None
+        ]
     yield from (match for match in partial if is_closed(match, returned(sought)))
 
 
 def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
-    """What is known if `value` is what the pattern has there; None if it is not. Arguments of the pattern match anything."""
+    """What is known if `value` is what the pattern has there; None if it is not. Arguments of the
+    pattern match anything."""
     if not isinstance(sought, Node):
         return matched_parts(sought, value, so_far)
     if sought in so_far:
@@ -85,8 +99,11 @@ def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
         return None
     if list(sought.kwargs) != list(value.kwargs):
         return None
-    return matched_parts((sought.args, tuple(sought.kwargs.values())), (value.args, tuple(value.kwargs.values())),
-                         {**so_far, sought: value})
+    return matched_parts(
+        (sought.args, tuple(sought.kwargs.values())),
+        (value.args, tuple(value.kwargs.values())),
+        {**so_far, sought: value},
+    )
 
 
 def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
@@ -102,7 +119,8 @@ def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
 
 
 def alike(sought: Node, node: Node) -> bool:
-    """Whether both do the same, whatever they are given; tensors that are held are alike whatever is in them."""
+    """Whether both do the same, whatever they are given; tensors that are held are alike whatever
+    is in them."""
     if sought.op != node.op:
         return False
     if sought.op != "get_attr":
@@ -114,8 +132,12 @@ def alike(sought: Node, node: Node) -> bool:
 def is_closed(match: Found, outside: list[Node]) -> bool:
     """Whether what the pattern does not return is used within it only."""
     inner = {value for sought, value in match.items() if sought.op != "placeholder"}
-    return all(user in inner for sought, value in match.items()
-               if sought.op != "placeholder" and sought not in outside for user in value.users)
+    return all(
+        user in inner
+        for sought, value in match.items()
+        if sought.op != "placeholder" and sought not in outside
+        for user in value.users
+    )
 
 
 def apart(matches: Iterator[Found]) -> list[Found]:
@@ -130,14 +152,22 @@ def apart(matches: Iterator[Found]) -> list[Found]:
     return kept
 
 
-# -- what comes there --------------------------------------------------------------------------------------------------
+# -- what comes there ------------------------------------------------------------------------------
 
-def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]) -> None:
-    """Copy `new` to before the first node that uses what the pattern returned, and take the pattern out."""
+
+def put_in_place(
+    graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]
+) -> None:
+    """Copy `new` to before the first node that uses what the pattern returned, and take the pattern
+    out."""
     old, wanted = placeholders(sought), placeholders(new)
     if len(old) != len(wanted):
-        raise ValueError(explain(f"the pattern has {len(old)} arguments and the replacement {len(wanted)}",
-                                 "give both the same arguments"))
+        raise ValueError(
+            explain(
+                f"the pattern has {len(old)} arguments and the replacement {len(wanted)}",
+                "give both the same arguments",
+            )
+        )
     for argument in old:
         value = match[argument]
         match[argument] = changed.get(value, value) if isinstance(value, Node) else value
@@ -146,7 +176,9 @@ def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed:
     first = next(node for node in graph.nodes if node in users)
     with graph.inserting_before(first):
         made = graph.graph_copy(new, {w: match[o] for w, o in zip(wanted, old)})
-    for node, copied in zip(results, made if isinstance(made, (list, tuple)) else [made], strict=True):
+    for node, copied in zip(
+        results, made if isinstance(made, (list, tuple)) else [made], strict=True
+    ):
         node.replace_all_uses_with(copied)
         changed[node] = copied
     for pattern_node in reversed(sought.nodes):
@@ -155,14 +187,18 @@ def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed:
 
 
 def bring_parts(gm: GraphModule, replacement: Module) -> None:
-    """Copies of the replacement's modules and tensors where the program has none of that path. RuntimeError if there are
-    none."""
+    """Copies of the replacement's modules and tensors where the program has none of that path.
+    RuntimeError if there are none."""
     gm.delete_all_unused_submodules()
     for node in gm.graph.nodes:
         if node.op in ("call_module", "get_attr") and held(gm, node.target) is None:
             part = held(replacement, node.target)
             if part is None:
-                raise RuntimeError(explain(f"the replacement calls {node.target}, which neither it nor the program has"))
+                raise RuntimeError(
+                    explain(
+                        f"the replacement calls {node.target}, which neither it nor the program has"
+                    )
+                )
             if isinstance(part, Module):
                 gm.add_submodule(node.target, copy.deepcopy(part))
             else:

@@ -1,4 +1,6 @@
-"""Tracing: a function or module is called with proxies, and what is done to them becomes a graph."""
+"""Tracing: a function or module is called with proxies, and what is done to them becomes a
+graph."""
+
 from __future__ import annotations
 
 import inspect
@@ -9,23 +11,36 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from rushlight.base import dtypes, shown_names
 from rushlight._C import _assert
+from rushlight.base import dtypes, shown_names
 from rushlight.base.device import Layout, device
 from rushlight.base.errors import warn
+from rushlight.base.memory_format import memory_format
+from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import recorded, recorded_in_layers
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import Proxy, TraceError, take
-from rushlight.base.memory_format import memory_format
 from rushlight.nn.containers import Sequential
 from rushlight.nn.hooks import Hooked
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.tensor import torch_function
-from rushlight.core.tensor import Tensor
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), dtypes.dtype, device, Layout, memory_format)
+PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type(Ellipsis),
+    dtypes.dtype,
+    device,
+    Layout,
+    memory_format,
+)
 
 
 def _assert_is_none(value: Any, message: str) -> None:
@@ -39,7 +54,8 @@ def is_layer(m: Any) -> bool:
 
 
 class Tracer:
-    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or `call_module`.
+    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or
+    `call_module`.
 
     >>> graph = rushlight.fx.Tracer().trace(lambda x: x.relu() + 1)
     >>> [node.name for node in graph.nodes]
@@ -49,7 +65,12 @@ class Tracer:
     graph: Graph
     root: Module
 
-    def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False):
+    def __init__(
+        self,
+        autowrap_modules: Any = (),
+        autowrap_functions: Any = (),
+        param_shapes_constant: bool = False,
+    ):
         self.paths: dict[Module, str] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -70,23 +91,41 @@ class Tracer:
                 return forward(*args, **kwargs)
         return self.create_proxy("call_module", path, args, kwargs)
 
-    def create_node(self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None,
-                    type_expr: Any = None) -> Node:
+    def create_node(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple,
+        kwargs: dict,
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
         """A node of the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
-    def create_proxy(self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None,
-                     type_expr: Any = None) -> Proxy:
+    def create_proxy(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple,
+        kwargs: dict,
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Proxy:
         """A new node, and the proxy of its value."""
-        return self.proxy(self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr))
+        return self.proxy(
+            self.create_node(
+                kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr
+            )
+        )
 
     def proxy(self, node: Node) -> Proxy:
         """What stands for a node's value."""
         return Proxy(node, self)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as graphs hold it: nodes for proxies, parameters and tensors. NotImplementedError for what is neither
-        that nor a plain value."""
+        """An argument as graphs hold it: nodes for proxies, parameters and tensors.
+        NotImplementedError for what is neither that nor a plain value."""
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, tuple):
@@ -108,7 +147,9 @@ class Tracer:
 
     def name_of(self, a: Tensor) -> str:
         """The place of a parameter or buffer in the root; another tensor gets one."""
-        held = self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
+        held = (
+            self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
+        )
         for name, tensor in held:
             if tensor is a:
                 return name
@@ -121,41 +162,64 @@ class Tracer:
         setattr(self.root, f"_tensor_constant{n}", a)
         return f"_tensor_constant{n}"
 
-    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None, *,
-              function: Callable | None = None) -> Graph:
-        """The graph of what `root` does, or what `function` does with it. TraceError where it looks at a value that is not
-        known yet."""
+    def trace(
+        self,
+        root: Module | Callable,
+        concrete_args: dict[str, Any] | None = None,
+        *,
+        function: Callable | None = None,
+    ) -> Graph:
+        """The graph of what `root` does, or what `function` does with it. TraceError where it looks
+        at a value that is not known yet."""
         self.root = root if isinstance(root, Module) else Module()
         self.paths = {module: name for name, module in self.root.named_modules()}
         self.graph = Graph(tracer_cls=type(self))
         function = function or (root.forward if isinstance(root, Module) else root)
         parameters = inspect.signature(function).parameters.values()
         args = [self.argument(parameter, concrete_args or {}) for parameter in parameters]
-        namespaces = {id(space): space for m in self.paths for f in (type(m).forward, function)
-                      if (space := getattr(inspect.unwrap(f), "__globals__", None)) is not None
-                      and not space.get("__name__", "").startswith("rushlight")}
+        namespaces = {
+            id(space): space
+            for m in self.paths
+            for f in (type(m).forward, function)
+            if (space := getattr(inspect.unwrap(f), "__globals__", None)) is not None
+            and not space.get("__name__", "").startswith("rushlight")
+        }
         within = recorded_in_layers(take) if is_layer(root) else nullcontext()
         with recorded(take, list(namespaces.values())), within, self.watching():
-            result = function(*[a for a, by_name in args if by_name is None],
-                              **{by_name: a for a, by_name in args if by_name is not None})
+            result = function(
+                *[a for a, by_name in args if by_name is None],
+                **{by_name: a for a, by_name in args if by_name is not None},
+            )
         said = getattr(function, "__annotations__", {}).get("return")
         self.create_node("output", "output", (self.create_arg(result),), {}, None, said)
         return self.graph
 
-    def argument(self, parameter: inspect.Parameter, concrete: dict[str, Any]) -> tuple[Any, str | None]:
+    def argument(
+        self, parameter: inspect.Parameter, concrete: dict[str, Any]
+    ) -> tuple[Any, str | None]:
         """What an argument of the function is in the trace, and its name if it is given by name."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TraceError(f"*{parameter.name}: how many arguments there are must be known; name them")
-        name, default = parameter.name, () if parameter.default is parameter.empty else (parameter.default,)
+            raise TraceError(
+                f"*{parameter.name}: how many arguments there are must be known; name them"
+            )
+        name, default = (
+            parameter.name,
+            () if parameter.default is parameter.empty else (parameter.default,),
+        )
         by_name = name if parameter.kind is parameter.KEYWORD_ONLY else None
         if name not in concrete:
             said = None if parameter.annotation is parameter.empty else parameter.annotation
-            return self.proxy(self.create_node("placeholder", name, default, {}, None, said)), by_name
-        self.check_concrete(name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name])
+            return self.proxy(
+                self.create_node("placeholder", name, default, {}, None, said)
+            ), by_name
+        self.check_concrete(
+            name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name]
+        )
         return concrete[name], by_name
 
     def check_concrete(self, name: str, node: Node, value: Any) -> None:
-        """Nodes that look whether an argument is the one that the trace was made for. A warning where none can."""
+        """Nodes that look whether an argument is the one that the trace was made for. A warning
+        where none can."""
         message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_node("call_function", _assert_is_none, (node, message), {})
@@ -163,8 +227,12 @@ class Tracer:
             same = self.create_node("call_function", operator.eq, (node, value), {})
             self.create_node("call_function", _assert, (same, message), {})
         else:
-            warn(f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to the "
-                 "user to make sure that your inputs match the inputs you specialized the function with.")
+            warn(
+                f"Was not able to add assertion to guarantee correct input {name} to specialized "
+                "function. It is up to the "
+                "user to make sure that your inputs match the inputs you specialized the function "
+                "with."
+            )
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -175,6 +243,7 @@ class Tracer:
             if threading.get_ident() != here or module not in self.paths:
                 return original(module, *args, **kwargs)
             return self.call_module(module, lambda *a, **k: original(module, *a, **k), args, kwargs)
+
         Hooked.__call__ = call  # type: ignore
         try:
             yield
@@ -185,21 +254,23 @@ class Tracer:
 class GraphAppendingTracer(Tracer):
     """Takes down what is done to the proxies of a graph that is built by hand.
 
-        graph = fx.Graph()
-        x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))
-        graph.output((torch.relu(x) + 1).node)
-        module = fx.GraphModule(torch.nn.Module(), graph)
+    graph = fx.Graph()
+    x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))
+    graph.output((torch.relu(x) + 1).node)
+    module = fx.GraphModule(torch.nn.Module(), graph)
     """
 
     def __init__(self, graph: Graph):
         super().__init__()
         self.graph = graph
-        torch_function.first()          # functions of torch look at their arguments from now on
+        torch_function.first()  # functions of torch look at their arguments from now on
 
     def name_of(self, a: Tensor) -> str:
         """NotImplementedError: a graph has no module to keep a tensor in."""
-        raise NotImplementedError(f"argument of type: {type(a)}: make it an attribute of the module, and use "
-                                  "Proxy(graph.get_attr(name), tracer)")
+        raise NotImplementedError(
+            f"argument of type: {type(a)}: make it an attribute of the module, and use "
+            "Proxy(graph.get_attr(name), tracer)"
+        )
 
 
 __all__ = ["GraphAppendingTracer", "Tracer"]

@@ -1,12 +1,13 @@
 """The world of formulas: names are symbols, and what a rule computes with them is its own text.
 
-    >>> from rushlight.introspect.formulas import formula
-    >>> dy = formula(lambda g, x, y: -g * x / (x * x + y * y))
-    >>> print(dy)
-    -g * x / (x * x + y * y)
-    >>> print(dy.latex)
-    \\frac{-g \\, x}{x^{2} + y^{2}}
+>>> from rushlight.introspect.formulas import formula
+>>> dy = formula(lambda g, x, y: -g * x / (x * x + y * y))
+>>> print(dy)
+-g * x / (x * x + y * y)
+>>> print(dy.latex)
+\\frac{-g \\, x}{x^{2} + y^{2}}
 """
+
 from __future__ import annotations
 
 import builtins
@@ -19,14 +20,38 @@ from typing import Any
 from rushlight.core.table import parameters
 from rushlight.core.worlds import rebind
 
-# How strongly an operator holds its operands together, as in Python; whatever is not listed needs no brackets.
-STRENGTH = {"if": 0, "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "|": 2, "^": 3, "&": 4, "<<": 5, ">>": 5,
-            "+": 6, "-": 6, "*": 7, "/": 7, "//": 7, "%": 7, "@": 7, "negative": 8, "~": 8, "**": 9}
+# How strongly an operator holds its operands together, as in Python; whatever is not listed needs
+# no brackets.
+STRENGTH = {
+    "if": 0,
+    "==": 1,
+    "!=": 1,
+    "<": 1,
+    "<=": 1,
+    ">": 1,
+    ">=": 1,
+    "|": 2,
+    "^": 3,
+    "&": 4,
+    "<<": 5,
+    ">>": 5,
+    "+": 6,
+    "-": 6,
+    "*": 7,
+    "/": 7,
+    "//": 7,
+    "%": 7,
+    "@": 7,
+    "negative": 8,
+    "~": 8,
+    "**": 9,
+}
 UNARY, POWER, ATOM = 8, 9, 10
 
 
 class Formula:
-    """An expression: `head` says of what kind, `parts` are its operands. Operators and calls make larger ones.
+    """An expression: `head` says of what kind, `parts` are its operands. Operators and calls make
+    larger ones.
 
     `str()` gives Python's text of it, with no bracket too many; `.latex` what a page shows.
     """
@@ -49,7 +74,7 @@ class Formula:
 
     def __getattr__(self, name: str) -> Formula:
         if name.startswith("_"):
-            raise AttributeError(name)            # what Python and NumPy ask for behind the scenes
+            raise AttributeError(name)  # what Python and NumPy ask for behind the scenes
         return Formula("attribute", self, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Formula:
@@ -79,16 +104,38 @@ def reflected(head: str) -> Callable:
     return lambda self, other: Formula(head, other, self)
 
 
-for _name, _head in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@",
-                     "pow": "**", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}.items():
+for _name, _head in {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "matmul": "@",
+    "pow": "**",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+}.items():
     setattr(Formula, f"__{_name}__", operator(_head))
     setattr(Formula, f"__r{_name}__", reflected(_head))
-for _name, _head in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "neg": "negative",
-                     "invert": "~"}.items():
+for _name, _head in {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "neg": "negative",
+    "invert": "~",
+}.items():
     setattr(Formula, f"__{_name}__", operator(_head))
 
 
-# -- from a rule to its formula ------------------------------------------------------------------------------------
+# -- from a rule to its formula --------------------------------------------------------------------
+
 
 class World(dict):
     """Every name is a symbol, but for the Python that rules are built with."""
@@ -97,16 +144,22 @@ class World(dict):
         return Formula("name", name)
 
 
-FORMULAS: dict[str, Any] = World({"__builtins__": builtins} | {
-    name: getattr(builtins, name) for name in ("enumerate", "list", "range", "slice", "tuple", "zip")})
+FORMULAS: dict[str, Any] = World(
+    {"__builtins__": builtins}
+    | {
+        name: getattr(builtins, name)
+        for name in ("enumerate", "list", "range", "slice", "tuple", "zip")
+    }
+)
 
 
 def formula(rule: Callable, symbols: Mapping[str, Any] = {}) -> Formula:
-    """What a rule, or an op's forward, computes; parameters are symbols of their own names, or what `symbols` gives.
+    """What a rule, or an op's forward, computes; parameters are symbols of their own names, or what
+    `symbols` gives.
 
-    A conditional expression that asks about a setting is followed both ways. TypeError for what only numbers can
-    answer, such as a loop over a tensor; helpers marked `@shared` are not entered: they print as calls.
-    """
+    A conditional expression that asks about a setting is followed both ways. TypeError for what
+    only numbers can answer, such as a loop over a tensor; helpers marked `@shared` are not entered:
+    they print as calls."""
     given = [symbols.get(name, Formula("name", name)) for name in parameters(rule)]
     inside = rebind(rule, FORMULAS)
     return branches(lambda: inside(*given), ())
@@ -124,7 +177,8 @@ WAYS: ContextVar[Iterator[bool]] = ContextVar("ways", default=iter(()))  # noqa:
 
 
 def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
-    """The formula of a run in which the first `if`s went these ways, and each later one went both."""
+    """The formula of a run in which the first `if`s went these ways, and each later one went
+    both."""
     token = WAYS.set(iter(ways))
     try:
         return run()
@@ -135,14 +189,26 @@ def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
     return Formula("if", branches(run, (*ways, True)), condition, branches(run, (*ways, False)))
 
 
-# Numbers that are better known by another name, to as many digits as every way of computing them gives.
+# Numbers that are better known by another name, to as many digits as every way of computing them
+# gives.
 NUMBERS: list[Callable[[Any, Any, Any], Any]] = [
-    lambda pi, log, sqrt: pi, lambda pi, log, sqrt: pi / 180, lambda pi, log, sqrt: 180 / pi,
-    lambda pi, log, sqrt: log(2), lambda pi, log, sqrt: log(10), lambda pi, log, sqrt: 2 / sqrt(pi),
-    lambda pi, log, sqrt: sqrt(pi) / 2, lambda pi, log, sqrt: 1 / sqrt(2), lambda pi, log, sqrt: 1 / sqrt(2 * pi),
-    lambda pi, log, sqrt: sqrt(2 / pi)]
-CONSTANTS = {f"{number(pi, log, sqrt):.14g}": number(*[Formula("name", name) for name in ("pi", "log", "sqrt")])
-             for number in NUMBERS}
+    lambda pi, log, sqrt: pi,
+    lambda pi, log, sqrt: pi / 180,
+    lambda pi, log, sqrt: 180 / pi,
+    lambda pi, log, sqrt: log(2),
+    lambda pi, log, sqrt: log(10),
+    lambda pi, log, sqrt: 2 / sqrt(pi),
+    lambda pi, log, sqrt: sqrt(pi) / 2,
+    lambda pi, log, sqrt: 1 / sqrt(2),
+    lambda pi, log, sqrt: 1 / sqrt(2 * pi),
+    lambda pi, log, sqrt: sqrt(2 / pi),
+]
+CONSTANTS = {
+    f"{number(pi, log, sqrt):.14g}": number(
+        *[Formula("name", name) for name in ("pi", "log", "sqrt")]
+    )
+    for number in NUMBERS
+}
 
 
 def known(value: Any) -> Any:
@@ -150,10 +216,12 @@ def known(value: Any) -> Any:
     return CONSTANTS.get(f"{value:.14g}", value) if value.__class__ is float else value
 
 
-# -- Python's text ---------------------------------------------------------------------------------------------------
+# -- Python's text ---------------------------------------------------------------------------------
+
 
 def text(value: Any, least: int = 0) -> str:
-    """The text of a formula or of a plain value; in brackets if it holds together less than `least` asks for."""
+    """The text of a formula or of a plain value; in brackets if it holds together less than `least`
+    asks for."""
     value = known(value)
     written, strength = pieces(value) if isinstance(value, Formula) else plain(value)
     return f"({written})" if strength < least else written
@@ -185,7 +253,8 @@ def pieces(f: Formula) -> tuple[str, int]:
 
 
 def sides(head: str, strength: int) -> tuple[int, int]:
-    """What the operands of an operator must hold: the left one groups by itself, for powers the right one."""
+    """What the operands of an operator must hold: the left one groups by itself, for powers the
+    right one."""
     if head == "**":
         return POWER + 1, UNARY
     return strength + (strength == STRENGTH["=="]), strength + 1
@@ -207,13 +276,23 @@ def plain(value: Any) -> tuple[str, int]:
     return written, UNARY if written.startswith("-") else ATOM
 
 
-# -- LaTeX -----------------------------------------------------------------------------------------------------------
+# -- LaTeX -----------------------------------------------------------------------------------------
 
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
 # A world: what the names in formulas look like in LaTeX.
-NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
-    "asin": "\\arcsin", "acos": "\\arccos", "atan": "\\arctan", "maximum": "\\max", "minimum": "\\min",
-    "sigmoid": "\\sigma", "log2": "\\log_2", "log10": "\\log_{10}", "digamma": "\\psi"}
+NAMED = {
+    name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")
+} | {
+    "asin": "\\arcsin",
+    "acos": "\\arccos",
+    "atan": "\\arctan",
+    "maximum": "\\max",
+    "minimum": "\\min",
+    "sigmoid": "\\sigma",
+    "log2": "\\log_2",
+    "log10": "\\log_{10}",
+    "digamma": "\\psi",
+}
 # A world: functions with a notation of their own.
 NOTATION: dict[str, Callable[..., str]] = {
     "exp": lambda x: f"e^{{{latex(x)}}}",
@@ -226,12 +305,28 @@ NOTATION: dict[str, Callable[..., str]] = {
     "floor": lambda x: f"\\left\\lfloor {latex(x)} \\right\\rfloor",
     "ceil": lambda x: f"\\left\\lceil {latex(x)} \\right\\rceil",
     "conj": lambda x: f"\\overline{{{latex(x)}}}",
-    "where": lambda condition, yes, no: f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}",
+    "where": lambda condition, yes, no: (
+        f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}"
+    ),
 }
-SIGNS = {"==": "=", "!=": "\\neq", "<=": "\\leq", ">=": "\\geq", "&": "\\land", "|": "\\lor", "^": "\\oplus",
-         "@": "\\,", "%": "\\bmod", "<<": "\\ll", ">>": "\\gg"}
+SIGNS = {
+    "==": "=",
+    "!=": "\\neq",
+    "<=": "\\leq",
+    ">=": "\\geq",
+    "&": "\\land",
+    "|": "\\lor",
+    "^": "\\oplus",
+    "@": "\\,",
+    "%": "\\bmod",
+    "<<": "\\ll",
+    ">>": "\\gg",
+}
 PREFIX = {"negative": "-", "~": "\\lnot "}
-WRAPPED = {"/": ("\\frac{{{}}}{{{}}}", POWER), "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM)}
+WRAPPED = {
+    "/": ("\\frac{{{}}}{{{}}}", POWER),
+    "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM),
+}
 
 
 def latex(value: Any, least: int = 0) -> str:
@@ -265,7 +360,10 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
     if head == "*":
         return latex_product(f), strength
     left, right = sides(head, strength)
-    return f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength
+    return (
+        f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}",
+        strength,
+    )
 
 
 def unsigned(written: str) -> str:
@@ -274,19 +372,23 @@ def unsigned(written: str) -> str:
 
 
 def latex_product(f: Formula) -> str:
-    """Factors side by side, equal ones as a power; numbers and brackets that do not come first after a dot: x (y) is
-    read as a call."""
+    """Factors side by side, equal ones as a power; numbers and brackets that do not come first
+    after a dot: x (y) is read as a call."""
     first, factors = f.parts[0], [f.parts[1]]
     while isinstance(first, Formula) and first.head == "*":
         first, factor = first.parts
         factors.append(factor)
     negative = isinstance(first, Formula) and first.head == "negative"
-    factors.append(first.parts[0] if negative else first)         # -x * x is -(x^2)
+    factors.append(first.parts[0] if negative else first)  # -x * x is -(x^2)
     written = ""
     for _, same in groupby(reversed(factors), text):
         one, *more = same
         count = 1 + len(more)
-        shown = latex(one, POWER if written else STRENGTH["*"]) if count == 1 else f"{latex(one, ATOM)}^{{{count}}}"
+        shown = (
+            latex(one, POWER if written else STRENGTH["*"])
+            if count == 1
+            else f"{latex(one, ATOM)}^{{{count}}}"
+        )
         shown = unsigned(shown) if written else shown
         dot = "\\cdot" if shown[0].isdigit() or shown.startswith("\\left(") else "\\,"
         written = f"{written} {dot} {shown}" if written else shown
@@ -303,8 +405,13 @@ def latex_call(function: Formula, args: tuple, kwargs: dict) -> tuple[str, int]:
     name = function.parts[0] if function.head == "name" else ""
     if name in NOTATION and not kwargs:
         return NOTATION[name](*args), POWER
-    inside = [*map(latex, args), *(f"{latex_name(key)} = {latex(value)}" for key, value in kwargs.items())]
-    written = NAMED.get(name) or (f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM))
+    inside = [
+        *map(latex, args),
+        *(f"{latex_name(key)} = {latex(value)}" for key, value in kwargs.items()),
+    ]
+    written = NAMED.get(name) or (
+        f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM)
+    )
     return f"{written}\\left({', '.join(inside)}\\right)", ATOM
 
 

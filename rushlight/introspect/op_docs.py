@@ -1,4 +1,5 @@
-"""What the library knows of a function, to read: `rushlight.docs.mul` shows its formula and the rule of each gradient.
+"""What the library knows of a function, to read: `rushlight.docs.mul` shows its formula and the
+rule of each gradient.
 
 `print`, or just the name at the prompt, gives text; a notebook shows the formulas as mathematics.
 
@@ -15,6 +16,7 @@ def call_where(kernel, args, kwargs, out):
             args, kwargs = bind(args, kwargs), {}
         condition, x, y = values = args
 """
+
 from __future__ import annotations
 
 import inspect
@@ -24,24 +26,25 @@ from html import escape
 from types import CodeType
 from typing import Any
 
-from rushlight.creation import factories
 from rushlight.base.errors import meant
-from rushlight.nn import functional
 from rushlight.core import families, lazy
 from rushlight.core.build import elementwise, offered
 from rushlight.core.call_text import source
-from rushlight.introspect.op_docstrings import expression, public
-from rushlight.introspect.formulas import Formula
 from rushlight.core.table import NAMESPACES, TABLE, Op
-from rushlight.core.worlds import backward_source
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import backward_source
+from rushlight.creation import factories
+from rushlight.introspect.formulas import Formula
+from rushlight.introspect.op_docstrings import expression, public
+from rushlight.nn import functional
 
-LONGEST = 30                                      # lines of code that are shown
+LONGEST = 30  # lines of code that are shown
 
 
 class Doc:
-    """One function. `formula`: what it computes, as text, None where that is a program; `rules`: {input: its gradient},
-    g being that of the output; `latex`: all as equations; `source`: its entry in the table, or its code; `text`: all."""
+    """One function. `formula`: what it computes, as text, None where that is a program; `rules`:
+    {input: its gradient}, g being that of the output; `latex`: all as equations; `source`: its
+    entry in the table, or its code; `text`: all."""
 
     def __init__(self, name: str, function: Callable):
         self.name, self.function = name, function
@@ -52,8 +55,12 @@ class Doc:
         """{'out' or an input: formula}; of a gradient the rule, of what is a program words."""
         if self.op is None:
             return {}
-        ruled = {public(self.op, name): rule for name, rule in self.op.rules.items() if rule is not None}
-        return {"out": expression(self.op, self.op.forward)} | {n: expression(self.op, rule) for n, rule in ruled.items()}
+        ruled = {
+            public(self.op, name): rule for name, rule in self.op.rules.items() if rule is not None
+        }
+        return {"out": expression(self.op, self.op.forward)} | {
+            n: expression(self.op, rule) for n, rule in ruled.items()
+        }
 
     @property
     def formula(self) -> str | None:
@@ -67,31 +74,42 @@ class Doc:
     @property
     def latex(self) -> str:
         """The formula and the rules, one equation a line."""
-        lines = [(r"\mathrm{out}" if name == "out" else rf"\bar{{{Formula('name', name).latex}}}", made)
-                 for name, made in self.equations.items() if isinstance(made, Formula)]  # fmt: skip
+        lines = [
+            (r"\mathrm{out}" if name == "out" else rf"\bar{{{Formula('name', name).latex}}}", made)
+            for name, made in self.equations.items()
+            if isinstance(made, Formula)
+        ]
         rows = r" \\ ".join(f"{left} &= {made.latex}" for left, made in lines)
         return rf"\begin{{aligned}} {rows} \end{{aligned}}" if rows else ""
 
     @property
     def source(self) -> str:
-        """The entry in the table from which all of it comes, or the code of a function made of ops; '' if it has none."""
-        with suppress(OSError, TypeError):        # made by a loop over its likes
-            return inspect.cleandoc("\n" + inspect.getsource(inspect.unwrap(self.function))).rstrip()
+        """The entry in the table from which all of it comes, or the code of a function made of ops;
+        '' if it has none."""
+        with suppress(OSError, TypeError):  # made by a loop over its likes
+            return inspect.cleandoc(
+                "\n" + inspect.getsource(inspect.unwrap(self.function))
+            ).rstrip()
         return ""
 
     @property
     def call(self) -> str:
-        """The text that an eager call of the op runs, then the text of its backward on arrays; '' if it is no op.
+        """The text that an eager call of the op runs, then the text of its backward on arrays; ''
+        if it is no op.
 
-        Ops of one or two inputs, element by element, and reductions share the function of their family.
-        """
+        Ops of one or two inputs, element by element, and reductions share the function of their
+        family."""
         op = self.op or TABLE.get(self.name)
         if op is None:
             return ""
         texts = [call_text(op)]
         if any(op.rules.values()):
             how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
-            rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
+            rules = {
+                name: str(expression(op, rule))
+                for name, rule in op.rules.items()
+                if rule is not None
+            }
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
             texts.append("\n".join([*comments, backward_source(op, "arrays", **how)]))
         return "\n\n".join(texts)
@@ -105,12 +123,18 @@ class Doc:
     @property
     def text(self) -> str:
         """Call, documentation, and where it comes from."""
-        parts = [f"{self.name}{inspect.signature(self.function)}", (inspect.getdoc(self.function) or "").rstrip()]
+        parts = [
+            f"{self.name}{inspect.signature(self.function)}",
+            (inspect.getdoc(self.function) or "").rstrip(),
+        ]
         source = self.source
         if source and self.op is not None:
             parts.append(f"Its entry in the table, {self.place}:\n\n{indented(source)}")
         elif source:
-            parts.append(f"Made of ops, whose gradients are its own, in {self.place}:\n\n{indented(shortened(source))}")
+            parts.append(
+                "Made of ops, whose gradients are its own, in "
+                f"{self.place}:\n\n{indented(shortened(source))}"
+            )
         return "\n\n".join(filter(None, parts))
 
     def __repr__(self) -> str:
@@ -122,7 +146,8 @@ class Doc:
 
 
 def shortened(source: str) -> str:
-    """Code without the docstring, which stands above already, and no more of it than can be taken in at once."""
+    """Code without the docstring, which stands above already, and no more of it than can be taken
+    in at once."""
     quote = '"""'
     head, _, rest = source.partition(quote)
     lines = (head.rstrip() + rest.partition(quote)[2] if rest else source).splitlines()
@@ -134,7 +159,8 @@ def indented(text: str) -> str:
 
 
 def call_text(op: Op) -> str:
-    """The text of the eager call: written out for this op, or the function that its family makes."""
+    """The text of the eager call: written out for this op, or the function that its family
+    makes."""
     family = op.family
     if family is elementwise and not op.settings and len(op.inputs) <= 2:
         family = families.unary if len(op.inputs) == 1 else families.binary
@@ -142,7 +168,9 @@ def call_text(op: Op) -> str:
         family = families.general
     if family in (families.general, families.view):
         return source(op, view=family is families.view)
-    call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")
+    call = next(
+        c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call"
+    )
     return inspect.cleandoc("\n" + inspect.getsource(call)) + "\n"
 
 
@@ -171,9 +199,22 @@ def found(space: str, name: str, known: dict[str, Callable]) -> Doc:
 def functions() -> dict[str, Callable]:
     """All that is documented, by the names users call it; those of namespaces with their prefix."""
     lazy.complete()
-    methods = {name: f for name, f in vars(Tensor).items() if inspect.isfunction(f) and not name.startswith("_")}
-    layers = {name: f for name, f in vars(functional).items() if inspect.isfunction(f) and not name.startswith("_")}
-    return methods | layers | factories.FUNCTIONS | {name: f for name, f in offered().items() if not name.startswith("_")}
+    methods = {
+        name: f
+        for name, f in vars(Tensor).items()
+        if inspect.isfunction(f) and not name.startswith("_")
+    }
+    layers = {
+        name: f
+        for name, f in vars(functional).items()
+        if inspect.isfunction(f) and not name.startswith("_")
+    }
+    return (
+        methods
+        | layers
+        | factories.FUNCTIONS
+        | {name: f for name, f in offered().items() if not name.startswith("_")}
+    )
 
 
 def __getattr__(name: str) -> Doc | Space:
@@ -181,7 +222,9 @@ def __getattr__(name: str) -> Doc | Space:
         raise AttributeError(f"module 'rushlight.docs' has no attribute '{name}'")
     known = functions()
     if name in NAMESPACES:
-        inside = {full[len(name) + 1:]: f for full, f in known.items() if full.startswith(name + "_")}
+        inside = {
+            full[len(name) + 1 :]: f for full, f in known.items() if full.startswith(name + "_")
+        }
         return Space(f"rushlight.docs.{name}", inside)
     return found("rushlight.docs", name, known)
 

@@ -4,6 +4,7 @@ The formula is the entry's forward and the gradients are its rules, printed by i
 follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
 written by hand: `doc=` in the entry, or in introspect/docstring_texts.py.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -18,17 +19,20 @@ from typing import Any
 
 from rushlight.base.text import define
 from rushlight.core.arguments import ROLES
-from rushlight.introspect.formulas import Formula, formula
 from rushlight.core.table import BOOL, FLOATING, PUBLIC, REAL, TABLE, Op, parameters
-from rushlight.introspect.docstring_texts import NO_TEXT, TEXTS, Text
-from rushlight.core.worlds import ARRAYS
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import ARRAYS
+from rushlight.introspect.docstring_texts import NO_TEXT, TEXTS, Text
+from rushlight.introspect.formulas import Formula, formula
 
 wrap = TextWrapper(88, break_long_words=False, break_on_hyphens=False).fill
-indented = TextWrapper(88, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False).fill
+indented = TextWrapper(
+    88, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False
+).fill
 
 
 # -- signatures ------------------------------------------------------------------------------------------------------
+
 
 def public(op: Op, name: str) -> str:
     """The name under which users know a parameter."""
@@ -42,12 +46,23 @@ def in_order(op: Op) -> list[str]:
 
 def signature(op: Op, writes: bool = False) -> Signature:
     """torch's signature of the op's function; of the method with an underscore if it `writes`."""
-    found = [Parameter(public(op, name), Parameter.VAR_POSITIONAL if name == op.options.get("variadic")
-                       else Parameter.POSITIONAL_OR_KEYWORD, default=op.defaults.get(name, Parameter.empty))
-             for name in in_order(op)]
+    found = [
+        Parameter(
+            public(op, name),
+            Parameter.VAR_POSITIONAL
+            if name == op.options.get("variadic")
+            else Parameter.POSITIONAL_OR_KEYWORD,
+            default=op.defaults.get(name, Parameter.empty),
+        )
+        for name in in_order(op)
+    ]
     kind = family(op)
-    more = (["dtype"] if kind == "reduction" else []) + (["out"] if kind != "view" and not writes else [])
-    return Signature(found + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in more])
+    more = (["dtype"] if kind == "reduction" else []) + (
+        ["out"] if kind != "view" and not writes else []
+    )
+    return Signature(
+        found + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in more]
+    )
 
 
 def family(op: Op) -> str:
@@ -57,15 +72,25 @@ def family(op: Op) -> str:
 
 # -- the parts of a docstring ----------------------------------------------------------------------------------------
 
+
 def text(op: Op, writes: bool = False) -> str:
     """The whole docstring; that of the form with an underscore if it `writes`."""
     known = TEXTS.get(op.name, NO_TEXT)
     head, says = known.formula or headline(op), sentence(op)
     if writes:
-        head, says = f"input = {call_text(op)}", f"`{op.name}`, written back into the tensor, which is returned."
+        head, says = (
+            f"input = {call_text(op)}",
+            f"`{op.name}`, written back into the tensor, which is returned.",
+        )
     facts = [shapes(op, known), dtypes(op, known), *([] if writes else [other_names(op)])]
-    paragraphs = [head, wrap(says), wrap(" ".join(filter(None, facts))), wrap(raises(op, known, writes)),
-                  "\n".join(gradients(op)), (example_in_place if writes else example)(op, known)]
+    paragraphs = [
+        head,
+        wrap(says),
+        wrap(" ".join(filter(None, facts))),
+        wrap(raises(op, known, writes)),
+        "\n".join(gradients(op)),
+        (example_in_place if writes else example)(op, known),
+    ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
@@ -91,7 +116,10 @@ def headline(op: Op) -> str:
 
 def call_text(op: Op) -> str:
     """The op as users call it: name(input, dim)."""
-    given = ", ".join(("*" if name == op.options.get("variadic") else "") + public(op, name) for name in in_order(op))
+    given = ", ".join(
+        ("*" if name == op.options.get("variadic") else "") + public(op, name)
+        for name in in_order(op)
+    )
     return f"{title(op)}({given})"
 
 
@@ -103,7 +131,9 @@ def title(op: Op) -> str:
 def expression(op: Op, function: Callable) -> Any:
     """What a rule or the forward computes, in the public names; if symbols cannot go through it, words that say so."""
     try:
-        return as_called(formula(function, {name: symbol(op, name) for name in parameters(function)}))
+        return as_called(
+            formula(function, {name: symbol(op, name) for name in parameters(function)})
+        )
     except TypeError:
         return f"a program, in {op.forward.__module__}"
 
@@ -118,7 +148,11 @@ def as_called(value: Any) -> Any:
     op = TABLE.get(parts[0].parts[0]) if head == "call" and parts[0].head == "name" else None
     if op is not None and "order" in op.options:
         names = op.inputs + op.settings
-        parts[1] = tuple(parts[1][names.index(name)] for name in in_order(op) if names.index(name) < len(parts[1]))
+        parts[1] = tuple(
+            parts[1][names.index(name)]
+            for name in in_order(op)
+            if names.index(name) < len(parts[1])
+        )
     return Formula(head, *parts)
 
 
@@ -137,12 +171,13 @@ def shapes(op: Op, known: Text) -> str:
     if known.shape:
         return f"Shape: {known.shape}."
     return {
-        "elementwise": f"Shapes: {listed(list(op.inputs), op)} broadcast to out's." if len(op.inputs) > 1 else
-                       "Shape: the input's.",
+        "elementwise": f"Shapes: {listed(list(op.inputs), op)} broadcast to out's."
+        if len(op.inputs) > 1
+        else "Shape: the input's.",
         "reduction": "Shape: the input's without `dim`, which is a number, several, or None for all; with `keepdim` "
-                     "those dimensions stay, with length 1.",
-        "view": "A view: out shares the input's memory" + (" where it can, and is a copy else."
-                                                           if op.options.get("copies") else "."),
+        "those dimensions stay, with length 1.",
+        "view": "A view: out shares the input's memory"
+        + (" where it can, and is a copy else." if op.options.get("copies") else "."),
         "binary": "Shapes: (..., n, k) and (..., k, m) give (..., n, m).",
     }.get(family(op), "")
 
@@ -171,8 +206,10 @@ def other_names(op: Op) -> str:
     """The op's other names, and its form that writes."""
     names = [name for name in op.options.get("alias", "").split() if name != title(op)]
     writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
-    return " ".join(([f"Also called {' and '.join(names)}."] if names else [])
-                    + ([f"In place: {op.name}_."] if writing else []))
+    return " ".join(
+        ([f"Also called {' and '.join(names)}."] if names else [])
+        + ([f"In place: {op.name}_."] if writing else [])
+    )
 
 
 def raises(op: Op, known: Text, writes: bool) -> str:
@@ -180,8 +217,11 @@ def raises(op: Op, known: Text, writes: bool) -> str:
     several = family(op) == "elementwise" and len(op.inputs) > 1
     promoted = op.options.get("promote", " ".join(op.inputs)).split() if several else []
     strict = [name for name in op.inputs if name not in promoted]
-    found = [f"TypeError if {listed(names, op, 'or')} is {what}" for names, what in (
-        (strict, "no tensor"), (promoted, "neither tensor nor number")) if names]
+    found = [
+        f"TypeError if {listed(names, op, 'or')} is {what}"
+        for names, what in ((strict, "no tensor"), (promoted, "neither tensor nor number"))
+        if names
+    ]
     if several:
         found.append("RuntimeError where shapes do not broadcast")
     if op.options.get("strict"):
@@ -189,22 +229,31 @@ def raises(op: Op, known: Text, writes: bool) -> str:
     if family(op) == "reduction" or any(name in ROLES and "dim" in name for name in op.settings):
         found.append("IndexError for a dimension that is not there")
     if writes:
-        found.append("RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that requires grad")
+        found.append(
+            "RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that requires grad"
+        )
     return "; ".join(found + ([known.errors] if known.errors else [])) + "."
 
 
 def listed(names: list[str], op: Op, word: str = "and") -> str:
     """Parameters in a sentence: `input`, `other` and `weight`."""
-    shown = ["one of `tensors`" if name == "tensors" else f"`{public(op, name)}`" for name in in_order(op)
-             if name in names]
+    shown = [
+        "one of `tensors`" if name == "tensors" else f"`{public(op, name)}`"
+        for name in in_order(op)
+        if name in names
+    ]
     return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------
 
 # What rules may ask for that is neither input, output nor setting.
-GIVEN = {"n": "how many elements make one of out's", "dims": "the dimensions that are reduced",
-         "gs": "the gradients of the outputs", "tensors_shapes": "the tensors' shapes"}
+GIVEN = {
+    "n": "how many elements make one of out's",
+    "dims": "the dimensions that are reduced",
+    "gs": "the gradients of the outputs",
+    "tensors_shapes": "the tensors' shapes",
+}
 
 
 def gradients(op: Op) -> list[str]:
@@ -214,7 +263,9 @@ def gradients(op: Op) -> list[str]:
         return ["It has no gradient."]
     kept = ", both with the reduced dimensions kept" if family(op) == "reduction" else ""
     lines = [f"    d {public(op, name)}: {made[name]}" for name in made]
-    asked = {name for rule in op.rules.values() if rule for name in parameters(rule)} - set(op.settings)
+    asked = {name for rule in op.rules.values() if rule for name in parameters(rule)} - set(
+        op.settings
+    )
     asked -= {"gs"} if "outputs" in op.options else set()
     notes = [f"{name}: {GIVEN[name]}" for name in GIVEN if name in asked]
     notes += [note for name in dict.fromkeys(called(list(made.values()))) for note in helper(name)]
@@ -235,13 +286,16 @@ def called(value: Any) -> Iterator[str]:
 def helper(name: str) -> list[str]:
     """What a name in a formula means, if the package has no function of that name to look up."""
     kernel = ARRAYS.get(name)
-    if not hasattr(kernel, "__code__") or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins)):
+    if not hasattr(kernel, "__code__") or any(
+        hasattr(place, name) for place in (rushlight(), Tensor, builtins)
+    ):
         return []
     says = sentence(TABLE[name]) if name in TABLE else opening(kernel)
     return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
 
 
 # -- examples --------------------------------------------------------------------------------------------------------
+
 
 def rushlight() -> Any:
     """The package, as the examples' programs import it."""
@@ -259,7 +313,9 @@ def example_in_place(op: Op, known: Text) -> str:
     if not op.elementwise or any(name not in op.defaults for name in op.settings):
         return ""
     first, *others = data(op, known)
-    return run(f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})")
+    return run(
+        f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})"
+    )
 
 
 def path(op: Op) -> str:
@@ -275,12 +331,27 @@ def data(op: Op, known: Text) -> list[str]:
     if known.data:
         return list(known.data)
     one = "[0.25, 0.5, 0.75]" if op.result == FLOATING else "[-1.5, 0., 2.]"
-    return [one] if len(op.inputs) == 1 else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][:len(op.inputs)]
+    return (
+        [one]
+        if len(op.inputs) == 1
+        else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][: len(op.inputs)]
+    )
 
 
 # What an example gives for settings of these names.
-GUESSES = {"dim": "0", "new_dim": "0", "dim0": "0", "dim1": "1", "dims": "(0,)", "k": "1", "n": "1", "start": "0",
-           "length": "1", "size": "2", "step": "1"}
+GUESSES = {
+    "dim": "0",
+    "new_dim": "0",
+    "dim0": "0",
+    "dim1": "1",
+    "dims": "(0,)",
+    "k": "1",
+    "n": "1",
+    "start": "0",
+    "length": "1",
+    "size": "2",
+    "step": "1",
+}
 
 
 def default_example(op: Op, numbers: list[str]) -> str:
@@ -305,10 +376,12 @@ def run(code: str) -> str:
     *before, last = code.split("\n")
     names = {"rushlight": rushlight()}
     try:
-        shown = Context().run(evaluated, before, last, names)      # whatever mode the reader is in
-    except Exception:                             # SciPy is not there, or the op refuses the family's numbers
+        shown = Context().run(evaluated, before, last, names)  # whatever mode the reader is in
+    except Exception:  # SciPy is not there, or the op refuses the family's numbers
         return ""
-    return "\n".join([f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else []))
+    return "\n".join(
+        [f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else [])
+    )
 
 
 def evaluated(before: list[str], last: str, names: dict) -> str:

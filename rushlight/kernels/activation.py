@@ -1,4 +1,5 @@
 """Activations for which the formula of the entry is not the best way to compute them."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -43,7 +44,7 @@ def gelu_tanh(x: ndarray) -> ndarray:
     r *= x
     r = tanh(np.multiply(r, ROOT_TWO_OVER_PI, out=np.asarray(r)))
     r += 1
-    r *= 0.5                                      # before x, which doubled may be too large
+    r *= 0.5  # before x, which doubled may be too large
     r *= x
     return r.astype(x.dtype, copy=False)
 

@@ -1,8 +1,10 @@
-"""Attention without all scores in memory: as many at a time as the cache holds, which the way back computes again.
+"""Attention without all scores in memory: as many at a time as the cache holds, which the way back
+computes again.
 
-tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of numbers to add, or none.
-A query that may look at nothing gets 0. Much float32 goes to the compiled loops (fast/attention_loops.py).
-"""
+tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of
+numbers to add, or none. A query that may look at nothing gets 0. Much float32 goes to the compiled
+loops (fast/attention_loops.py)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,26 +15,28 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.policy import large_arrays, small_arrays
-from rushlight.kernels.loss import counted
 from rushlight.base.buffer_pool import memory
-from rushlight.kernels.im2col import wide_dtype
 from rushlight.base.dependencies import has_numba
+from rushlight.fast.policy import large_arrays, small_arrays
+from rushlight.kernels.im2col import wide_dtype
+from rushlight.kernels.loss import counted
 
-BLOCK = 1 << 18                                   # scores at a time
-LEAST = 1 << 17                                   # products from which the loops are used: NumPy takes 0.15 ms
-PASSES, MANY = 100, 30                            # over the scores, that they save; of many, a score takes NumPy 4 to 13 ns
-MUCH = 1 << 22                                    # and all cores
-REMEMBERED = 1 << 18                              # numbers from which memory is used again: to ask takes 1 us
+BLOCK = 1 << 18  # scores at a time
+LEAST = 1 << 17  # products from which the loops are used: NumPy takes 0.15 ms
+PASSES, MANY = 100, 30  # over the scores, that they save; of many, a score takes NumPy 4 to 13 ns
+MUCH = 1 << 22  # and all cores
+REMEMBERED = 1 << 18  # numbers from which memory is used again: to ask takes 1 us
 FLOAT = np.dtype(np.float32)
-MADE = {"forward": (4, 5), "back": (7, 8, 9)}     # which of a loop's arrays it writes to
+MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it writes to
 
 
 def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[ndarray, ndarray]:
     """softmax(q k^T scale + mask) v, and for each query log sum exp of its scores."""
     q, k, v, *rest = tensors
     mask = rest[0] if rest else None
-    rows = q.shape[-1] == v.shape[-1] and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
+    rows = (
+        q.shape[-1] == v.shape[-1] and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
+    )
     out = room((*q.shape[:-1], v.shape[-1]), q if rows else None, v.dtype)
     lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
     if looped(q, k, v, mask):
@@ -41,7 +45,7 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
         top = np.maximum.reduce(s, -1, None, None, True)
-        if m is not None:                         # a query may look at nothing
+        if m is not None:  # a query may look at nothing
             top = np.where(top == -np.inf, s.dtype.type(0), top)
         s -= top
         np.exp(s, out=s)
@@ -56,15 +60,21 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
 
 
 def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> list[ndarray]:
-    """The gradients of q, k and v. tensors: those of `attention`, what it gave, and the gradient of its first output.
+    """The gradients of q, k and v. tensors: those of `attention`, what it gave, and the gradient of
+    its first output.
 
-    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale.
-    """
+    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q
+    scale."""
     q, k, v, *rest, out, lse, g = tensors
     mask = rest[0] if rest else None
     dq, dk, dv = rooms(q, k, v)
     if looped(q, k, v, mask):
-        run("back", (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv), causal, scale)
+        run(
+            "back",
+            (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv),
+            causal,
+            scale,
+        )
         return [dq, dk, dv]
     dk[...], dv[...] = 0, 0
     delta = np.add.reduce(g.astype(lse.dtype, copy=False) * out, -1)
@@ -83,7 +93,8 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
 
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
-    """An array of this shape; its heads lie in memory as those of `like`: a row of all of them in one piece, or apart."""
+    """An array of this shape; its heads lie in memory as those of `like`: a row of all of them in
+    one piece, or apart."""
     take = np.empty if prod(shape) < REMEMBERED else memory.take
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
         return take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
@@ -91,8 +102,14 @@ def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
 
 
 def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
-    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not be put together."""
-    if q.ndim == 4 and q.strides == k.strides == v.strides and q.shape == k.shape == v.shape and q.dtype is v.dtype:
+    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not
+    be put together."""
+    if (
+        q.ndim == 4
+        and q.strides == k.strides == v.strides
+        and q.shape == k.shape == v.shape
+        and q.dtype is v.dtype
+    ):
         samples, heads, length, width = q.shape
         if q.strides[2] == 3 * heads * q.strides[1] and q.strides[1] == width * q.itemsize:
             whole = memory.take((samples, length, 3, heads, width), q.dtype)
@@ -100,17 +117,23 @@ def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
     return [room(a.shape, a, a.dtype) for a in (q, k, v)]
 
 
-# -- NumPy ---------------------------------------------------------------------------------------------------------------
+# -- NumPy -----------------------------------------------------------------------------------------
 
-def blocks(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray,
-           g: ndarray) -> Iterator[tuple]:
-    """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at most BLOCK scores."""
+
+def blocks(
+    q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, g: ndarray
+) -> Iterator[tuple]:
+    """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at
+    most BLOCK scores."""
     lead, (L, S) = q.shape[:-2], (q.shape[-2], k.shape[-2])
     wide = wide_dtype(q.dtype)
     if q.dtype is not wide:
         q, k, v, g = (a.astype(wide) for a in (q, k, v, g))
     if prod(lead) * L * S <= BLOCK:
-        yield (...,), (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0)
+        yield (
+            (...,),
+            (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0),
+        )
         return
     of_sample = prod(lead[1:]) * S
     rows = max(1, BLOCK // max(1, of_sample))
@@ -122,11 +145,24 @@ def blocks(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarra
         for i in range(0, L, min(rows, L)):
             to = slice(i, i + rows)
             part = (own, *(slice(None),) * (len(lead) - 1), to)
-            yield part, (q[part], k[own], v[own], None if mask is None else mask[part], out[part], lse[part], g[part], i)
+            yield (
+                part,
+                (
+                    q[part],
+                    k[own],
+                    v[own],
+                    None if mask is None else mask[part],
+                    out[part],
+                    lse[part],
+                    g[part],
+                    i,
+                ),
+            )
 
 
 def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> ndarray:
-    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless that is None."""
+    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless
+    that is None."""
     s = np.matmul(q, k.swapaxes(-1, -2))
     if first is not None:
         rows, columns = s.shape[-2:]
@@ -136,15 +172,28 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
     return s
 
 
-# -- the compiled loops --------------------------------------------------------------------------------------------------
+# -- the compiled loops ----------------------------------------------------------------------------
+
 
 def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
-    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of 50)."""
-    if not (q.dtype is FLOAT is k.dtype and v.dtype is FLOAT and (mask is None or mask.dtype is FLOAT)) or not q.size:
+    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of
+    50)."""
+    if (
+        not (
+            q.dtype is FLOAT is k.dtype
+            and v.dtype is FLOAT
+            and (mask is None or mask.dtype is FLOAT)
+        )
+        or not q.size
+    ):
         return False
     scores = q.size // q.shape[-1] * k.shape[-2]
     many = scores * q.shape[-1] >= LEAST
-    return (large_arrays.charge_passes(MANY, scores) if many else small_arrays.charge_passes(PASSES, scores)) and has_numba()
+    return (
+        large_arrays.charge_passes(MANY, scores)
+        if many
+        else small_arrays.charge_passes(PASSES, scores)
+    ) and has_numba()
 
 
 def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
@@ -152,26 +201,39 @@ def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
 
 
 def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
-    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v, mask, out, lse, and on the
-    way back g, dq, dk, dv."""
+    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v,
+    mask, out, lse, and on the way back g, dq, dk, dv."""
     loop, cores, pool = tools(name)
     q: ndarray = arrays[0]  # type: ignore[assignment]
     keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
     heads = prod(q.shape[:-2])
     parts = min(cores(), heads) if q.size * keys > MUCH else 1
-    _ = [a.base for a in arrays[:4] if a is not None]                # batches of vmap say here that they are no arrays
+    _ = [
+        a.base for a in arrays[:4] if a is not None
+    ]  # batches of vmap say here that they are no arrays
     given = [0 if a is None else id(a) for a in arrays]
-    if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):          # it looks at how they lie first of all
-        run(name, [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)], causal, scale)
+    if not loop(
+        *given, scale, causal, 0, heads if parts == 1 else 0
+    ):  # it looks at how they lie first of all
+        run(
+            name,
+            [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)],
+            causal,
+            scale,
+        )
     elif parts > 1:
         bounds = [heads * i // parts for i in range(parts + 1)]
-        pool.run(loop, [(*given, scale, causal, *bounds[i:i + 2]) for i in range(parts)])
+        pool.run(loop, [(*given, scale, causal, *bounds[i : i + 2]) for i in range(parts)])
 
 
 @cache
 def tools(name: str) -> tuple[Callable, Callable, Any]:
-    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us each time."""
-    from rushlight.loops.parallel import cores, pool
+    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us
+    each time."""
     from rushlight.fast import attention_loops
-    made = attention_loops.forward if name == "forward" else attention_loops.back        # names that exports look for
+    from rushlight.loops.parallel import cores, pool
+
+    made = (
+        attention_loops.forward if name == "forward" else attention_loops.back
+    )  # names that exports look for
     return made(), cores, pool

@@ -16,6 +16,7 @@ tuples with a number for each spatial dimension. float16 and bfloat16 are comput
 integers wrap around, bool is refused as by torch. `run` is a function that computes a `Plan`, by
 im2col unless a faster one is given (rushlight/fast/conv).
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -27,8 +28,6 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.kernels.float16 import converted, is_half, single
-from rushlight.kernels.matmul import stacked
-from rushlight.kernels.layout import like_images
 from rushlight.kernels.im2col import (
     Ints,
     add_windows,
@@ -37,8 +36,12 @@ from rushlight.kernels.im2col import (
     wide_dtype,
     window_counts,
 )
+from rushlight.kernels.layout import like_images
+from rushlight.kernels.matmul import stacked
 
-BLOCK_BYTES = 1 << 19        # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
+BLOCK_BYTES = (
+    1 << 19
+)  # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
 
 
 class Plan:
@@ -46,29 +49,82 @@ class Plan:
     go by identity.
     """
 
-    def __init__(self, op: str, dtype: np.dtype, images: int, groups: int, channels: int, filters: int, kernel: Ints,
-                 stride: Ints, padding: Ints, dilation: Ints, size: Ints, out: Ints):
-        self.op, self.dtype = op, dtype      # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
-        self.images, self.groups, self.channels, self.filters = images, groups, channels, filters    # in a group
+    def __init__(
+        self,
+        op: str,
+        dtype: np.dtype,
+        images: int,
+        groups: int,
+        channels: int,
+        filters: int,
+        kernel: Ints,
+        stride: Ints,
+        padding: Ints,
+        dilation: Ints,
+        size: Ints,
+        out: Ints,
+    ):
+        self.op, self.dtype = (
+            op,
+            dtype,
+        )  # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
+        self.images, self.groups, self.channels, self.filters = (
+            images,
+            groups,
+            channels,
+            filters,
+        )  # in a group
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
-        self.size, self.out = size, out      # spatial, of the input and of the result of `conv`
-        self.taps = prod(kernel)             # positions in the kernel
+        self.size, self.out = size, out  # spatial, of the input and of the result of `conv`
+        self.taps = prod(kernel)  # positions in the kernel
         self.back = op == "conv_input_grad"  # whether the input is made and the result read
         inner, outer = (channels, size), (filters, out)
-        self.read, self.made = (outer, inner) if self.back else (inner, outer)   # channels in a group, spatial size
+        self.read, self.made = (
+            (outer, inner) if self.back else (inner, outer)
+        )  # channels in a group, spatial size
 
 
 @lru_cache(maxsize=512)
-def plan(op: str, dtype: np.dtype, other: np.dtype, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints,
-         groups: int) -> Plan:
+def plan(
+    op: str,
+    dtype: np.dtype,
+    other: np.dtype,
+    x: Ints,
+    w: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Plan:
     """The plan for shapes x and w and the dtypes of the two operands; the errors of `conv`."""
     out = result_size(x, w, stride, padding, dilation, groups)
     check_dtypes(op, dtype, other, len(out))
-    return Plan(op, wide_dtype(dtype), x[0], groups, w[1], w[0] // groups, w[2:], stride, padding, dilation, x[2:], out)
+    return Plan(
+        op,
+        wide_dtype(dtype),
+        x[0],
+        groups,
+        w[1],
+        w[0] // groups,
+        w[2:],
+        stride,
+        padding,
+        dilation,
+        x[2:],
+        out,
+    )
 
 
-def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
-         bias: ndarray | None = None, run: Callable | None = None) -> ndarray:
+def conv(
+    x: ndarray,
+    w: ndarray,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    bias: ndarray | None = None,
+    run: Callable | None = None,
+) -> ndarray:
     """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c,
     k].
 
@@ -85,7 +141,9 @@ def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, gr
         return with_bias(conv(x, w, stride, padding, dilation, groups, None, run), bias)
     if not (x.size and w.size):
         return with_bias(np.zeros((p.images, w.shape[0], *p.out), x.dtype), bias)
-    return like_images(computed(run or conv_im2col, p, x, w, *(() if bias is None else (bias,))), x, w)
+    return like_images(
+        computed(run or conv_im2col, p, x, w, *(() if bias is None else (bias,))), x, w
+    )
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -95,8 +153,16 @@ def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
     return r
 
 
-def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                    groups: int, run: Callable | None = None) -> ndarray:
+def conv_input_grad(
+    g: ndarray,
+    w: ndarray,
+    size: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    run: Callable | None = None,
+) -> ndarray:
     """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] +=
     g[n, o, p] w[o, c, k].
 
@@ -115,8 +181,16 @@ def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: I
     return like_images(computed(run or conv_input_grad_im2col, p, g, w), g, w)
 
 
-def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                     groups: int, run: Callable | None = None) -> ndarray:
+def conv_weight_grad(
+    g: ndarray,
+    x: ndarray,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    run: Callable | None = None,
+) -> ndarray:
     """The derivative of `conv` for w, transposed:
 
         out[o, c, k] = sum over n, p of g[n, o, p] x[n, c, p stride - padding + k dilation].
@@ -127,9 +201,11 @@ def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding
         >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,), (1,), 1).tolist()
         [[[3.0, 5.0]]]
     """
-    g, x = of_half(g, x), of_half(x, g)           # either may be the gradient
+    g, x = of_half(g, x), of_half(x, g)  # either may be the gradient
     shape = (g.shape[1], x.shape[1] // max(groups, 1), *kernel)
-    p = plan("conv_weight_grad", g.dtype, x.dtype, x.shape, shape, stride, padding, dilation, groups)
+    p = plan(
+        "conv_weight_grad", g.dtype, x.dtype, x.shape, shape, stride, padding, dilation, groups
+    )
     check_grad(g, p.out, x.shape, shape)
     if not (g.size and x.size):
         return np.zeros(shape, g.dtype)
@@ -153,13 +229,13 @@ class Columns(NamedTuple):
     set and one part, with the whole kernel in J.
     """
 
-    window: Ints                 # what is copied of the kernel; in the first dimension S where rows are shared
-    spacing: Ints                # the dilation of `window`
-    count: Ints                  # the number of windows in each dimension
+    window: Ints  # what is copied of the kernel; in the first dimension S where rows are shared
+    spacing: Ints  # the dilation of `window`
+    count: Ints  # the number of windows in each dimension
     padding: Ints
-    shape: Ints                  # (G, S, J, L)
+    shape: Ints  # (G, S, J, L)
     parts: tuple[tuple[int, slice], ...]
-    plain: bool                  # the columns are the input as it is
+    plain: bool  # the columns are the input as it is
 
 
 @lru_cache(maxsize=512)
@@ -169,18 +245,28 @@ def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
     """
     out = (p.out[0] if bottom is None else bottom - top, *p.out[1:])
     step, width = p.stride[0], prod(out[1:])
-    saved = p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)  # rows of columns that sharing need not copy
-    added = p.filters * (p.kernel[0] - 1)                           # rows of products that sharing has to add up
-    if p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added:      # the faster on 18 of 19 shapes
+    saved = (
+        p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)
+    )  # rows of columns that sharing need not copy
+    added = p.filters * (p.kernel[0] - 1)  # rows of products that sharing has to add up
+    if (
+        p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added
+    ):  # the faster on 18 of 19 shapes
         starts = [divmod(k * p.dilation[0], step) for k in range(p.kernel[0])]
         parts = tuple([(s, slice(q * width, (q + out[0]) * width)) for q, s in starts])
         sets, window, spacing = step, (step, *p.kernel[1:]), (1, *p.dilation[1:])
         count = (starts[-1][0] + out[0], *out[1:])
     else:
         sets, parts, window, spacing, count = 1, ((0, slice(None)),), p.kernel, p.dilation, out
-    return Columns(window, spacing, count, (p.padding[0] - top * step, *p.padding[1:]),
-                   (p.groups, sets, p.channels * prod(window) // sets, prod(count)), parts,
-                   count == p.size and prod(window) == 1 == prod(p.stride))
+    return Columns(
+        window,
+        spacing,
+        count,
+        (p.padding[0] - top * step, *p.padding[1:]),
+        (p.groups, sets, p.channels * prod(window) // sets, prod(count)),
+        parts,
+        count == p.size and prod(window) == 1 == prod(p.stride),
+    )
 
 
 def conv_im2col(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
@@ -198,7 +284,9 @@ def conv_im2col(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) ->
 
 def conv_input_grad_im2col(p: Plan, g: ndarray, w: ndarray) -> ndarray:
     if prod(p.stride) == 1 and (p.filters < 2 * p.channels or p.taps == 1):
-        return conv_im2col(mirrored_plan(p), g, mirrored(w, p))     # up to 1.5 times as fast unless g is larger
+        return conv_im2col(
+            mirrored_plan(p), g, mirrored(w, p)
+        )  # up to 1.5 times as fast unless g is larger
     x = np.zeros((len(g), p.groups, p.channels, *p.size), g.dtype)
     g = g.reshape(len(g), p.groups, p.filters, -1)
     filters = split_filters(w, p).swapaxes(-1, -2)
@@ -222,7 +310,9 @@ def conv_weight_grad_im2col(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     for images, positions, parts, columns in column_blocks(x, p):
         block = g[images, :, positions]
         for total, (s, part) in zip(w, parts):
-            total += (columns[:, :, s, :, part] @ block).sum(0)      # 1.1 to 2.4 times as fast as g columns^T
+            total += (columns[:, :, s, :, part] @ block).sum(
+                0
+            )  # 1.1 to 2.4 times as fast as g columns^T
     return join_filters(w.swapaxes(-1, -2), p)
 
 
@@ -240,8 +330,11 @@ def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
     for first in range(0, p.images, step):
         for top in range(0, p.out[0], height):
             bottom = min(top + height, p.out[0])
-            yield (slice(first, min(first + step, p.images)), slice(top * width, bottom * width),
-                   whole if height == p.out[0] else columns_of(p, top, bottom))
+            yield (
+                slice(first, min(first + step, p.images)),
+                slice(top * width, bottom * width),
+                whole if height == p.out[0] else columns_of(p, top, bottom),
+            )
 
 
 def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, ndarray]]:
@@ -255,25 +348,27 @@ def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, nd
         if not c.plain:
             buffer, columns = first_columns(buffer, len(columns), c, x.dtype)
             if c is not filled_by:
-                columns.fill(0)                              # the padding stays 0 from block to block of the same rows
+                columns.fill(0)  # the padding stays 0 from block to block of the same rows
                 filled_by = c
             copy_windows(x[images], spatial(columns, p, c), p.stride, c.padding, c.spacing)
         yield images, positions, c.parts, columns.reshape(len(columns), *c.shape)
 
 
-def first_columns(buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype) -> tuple[ndarray, ndarray]:
+def first_columns(
+    buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype
+) -> tuple[ndarray, ndarray]:
     """A buffer and its beginning as columns; the buffer given, if there is one: the first block is
     the largest.
     """
     if buffer is None:
         buffer = np.empty(images * prod(c.shape), dtype)
-    return buffer, buffer[:images * prod(c.shape)].reshape(images, *c.shape)
+    return buffer, buffer[: images * prod(c.shape)].reshape(images, *c.shape)
 
 
 def spatial(columns: ndarray, p: Plan, c: Columns) -> ndarray:
     """(n, G, S, J, L) -> (n, G, c, *window, *count), the same memory."""
     n, sets = len(columns), c.shape[1]
-    window = (c.window[0] // sets, *c.window[1:])                # one of sets and window[0] // sets is 1
+    window = (c.window[0] // sets, *c.window[1:])  # one of sets and window[0] // sets is 1
     apart = columns.reshape(n, p.groups, sets, p.channels, *window, *c.count).swapaxes(2, 3)
     return apart.reshape(n, p.groups, p.channels, *c.window, *c.count)
 
@@ -304,9 +399,23 @@ def mirrored(w: ndarray, p: Plan) -> ndarray:
 @lru_cache(maxsize=512)
 def mirrored_plan(p: Plan) -> Plan:
     """The plan of that convolution, for stride 1."""
-    padding = tuple([d * (k - 1) - pad for d, k, pad in zip(p.dilation, p.kernel, p.padding)])   # may be negative
-    return Plan("conv", p.dtype, p.images, p.groups, p.filters, p.channels, p.kernel, p.stride, padding, p.dilation,
-                p.out, p.size)
+    padding = tuple(
+        [d * (k - 1) - pad for d, k, pad in zip(p.dilation, p.kernel, p.padding)]
+    )  # may be negative
+    return Plan(
+        "conv",
+        p.dtype,
+        p.images,
+        p.groups,
+        p.filters,
+        p.channels,
+        p.kernel,
+        p.stride,
+        padding,
+        p.dilation,
+        p.out,
+        p.size,
+    )
 
 
 def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
@@ -315,20 +424,28 @@ def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, g
     """
     op, size, kernel = f"conv{len(w) - 2}d", x[2:], w[2:]
     if len(x) != len(w):
-        raise RuntimeError(f"{op}: an input of shape {list(x)} does not fit a weight of shape {list(w)}: "
-                           f"expected {len(w)} dimensions, (N, C, *size)")
+        raise RuntimeError(
+            f"{op}: an input of shape {list(x)} does not fit a weight of shape {list(w)}: "
+            f"expected {len(w)} dimensions, (N, C, *size)"
+        )
     check_windows(op, kernel, stride, padding, dilation)
     check_channels(op, x, w, groups)
     if not prod(size):
-        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
-                           f"{list(x)}. {op}: drop the empty input")
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{list(x)}. {op}: drop the empty input"
+        )
     out = window_counts(size, kernel, stride, padding, dilation)
     if min(out) < 1:
         padded = " x ".join([str(s + 2 * p) for s, p in zip(size, padding)])
         dilated = " x ".join([str(d * (k - 1) + 1) for k, d in zip(kernel, dilation)])
-        raise RuntimeError(f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). Kernel "
-                           f"size can't be greater than actual input size. {op}: input {list(x)}, weight {list(w)}; "
-                           "pad the input or take a smaller kernel or dilation")
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). "
+            "Kernel "
+            f"size can't be greater than actual input size. {op}: input {list(x)}, weight "
+            f"{list(w)}; "
+            "pad the input or take a smaller kernel or dilation"
+        )
     return out
 
 
@@ -336,23 +453,35 @@ def check_channels(op: str, x: Ints, w: Ints, groups: int) -> None:
     if groups < 1:
         raise RuntimeError(f"non-positive groups is not supported. {op}: got groups={groups}")
     if w[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got "
-                           f"weight of size {list(w)} instead. {op}: each group needs an output channel")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
+            "got "
+            f"weight of size {list(w)} instead. {op}: each group needs an output channel"
+        )
     if w[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but "
-                           f"got weight of size {list(w)} instead. {op}: take a multiple of groups as output channels")
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+            "but "
+            f"got weight of size {list(w)} instead. {op}: take a multiple of groups as output "
+            "channels"
+        )
     if x[1] != w[1] * groups:
-        raise RuntimeError(f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
-                           f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
-                           f"(out channels, in channels / groups, *kernel); cure: make the layer take {x[1]} "
-                           f"(in_channels={x[1]}), or bring the input to {w[1] * groups}; dimension 1 counts them")
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
+            f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
+            f"(out channels, in channels / groups, *kernel); cure: make the layer take {x[1]} "
+            f"(in_channels={x[1]}), or bring the input to {w[1] * groups}; dimension 1 counts them"
+        )
 
 
 def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
     expected = (x[0], w[0], *size)
     if g.shape != expected:
-        raise RuntimeError(f"conv{len(size)}d: the gradient has shape {list(g.shape)}, but an input {list(x)} and a "
-                           f"weight {list(w)} give {list(expected)} with this stride, padding and dilation")
+        raise RuntimeError(
+            f"conv{len(size)}d: the gradient has shape {list(g.shape)}, but an input {list(x)} "
+            "and a "
+            f"weight {list(w)} give {list(expected)} with this stride, padding and dilation"
+        )
 
 
 def of_half(g: ndarray, of: ndarray) -> ndarray:
@@ -364,9 +493,14 @@ def of_half(g: ndarray, of: ndarray) -> ndarray:
 
 def check_dtypes(op: str, a: np.dtype, b: np.dtype, n: int) -> None:
     if a != b:
-        first, second = {"conv": ("input", "weight"), "conv_input_grad": ("gradient", "weight"),
-                         "conv_weight_grad": ("gradient", "input")}[op]
-        raise RuntimeError(f"conv{n}d: expected one dtype, but the {first} is {a} and the {second} {b}; "
-                           "convert one with .to(dtype)")
+        first, second = {
+            "conv": ("input", "weight"),
+            "conv_input_grad": ("gradient", "weight"),
+            "conv_weight_grad": ("gradient", "input"),
+        }[op]
+        raise RuntimeError(
+            f"conv{n}d: expected one dtype, but the {first} is {a} and the {second} {b}; "
+            "convert one with .to(dtype)"
+        )
     if a.kind == "b":
         raise NotImplementedError(f"conv{n}d is not implemented for 'Bool'; convert with .float()")

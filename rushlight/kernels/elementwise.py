@@ -1,4 +1,5 @@
 """Element-by-element kernels: NumPy's ufuncs under torch's names, and ours where NumPy has none."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -46,11 +47,11 @@ from numpy import (  # noqa: F401
     zeros_like,
 )
 
+from rushlight.base.dependencies import scipy_part
 from rushlight.base.memory_format import copy_of, room_like
 from rushlight.fast.sin_cos import cos, sin  # noqa: F401
-from rushlight.kernels.remainders import divided
 from rushlight.kernels.fp_warnings import hushed, loud
-from rushlight.base.dependencies import scipy_part
+from rushlight.kernels.remainders import divided
 
 real, imag = np.real, np.imag
 root_of_squares = sqrt
@@ -58,63 +59,95 @@ abs, neg, pos = np.absolute, np.negative, np.positive
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
 mul, sub, div = multiply, subtract, divide
-eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not = np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert
+eq, ne, lt, le, gt, ge = (
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+)
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+    np.invert,
+)
 bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 
 
 def rounded_quotient(ufunc: np.ufunc) -> Callable:
     """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
+
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all() and x.size:
             raise ValueError("ZeroDivisionError: an integer is divided by 0")
         return divided(ufunc, x, y)
+
     return kernel
 
 
 def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
-    """The function for arrays, or numbers, of other kinds than these, for which NumPy has an answer and torch an error,
-    in `words`.
-    """
+    """The function for arrays, or numbers, of other kinds than these, for which NumPy has an answer
+    and torch an error, in `words`."""
+
     def kernel(x: ndarray, *others: Any) -> ndarray:
         dtype = np.asarray(x).dtype
         if dtype.kind in kinds:
             raise NotImplementedError(words) if words else TypeError(f"not supported for {dtype}")
         return function(x, *others)
+
     return kernel
 
 
-floor_divide, remainder, fmod = rounded_quotient(np.floor_divide), rounded_quotient(np.remainder), rounded_quotient(np.fmod)
+floor_divide, remainder, fmod = (
+    rounded_quotient(np.floor_divide),
+    rounded_quotient(np.remainder),
+    rounded_quotient(np.fmod),
+)
 fmax = refusing("c", np.fmax, "fmax not implemented for complex tensors.")
 fmin = refusing("c", np.fmin, "fmin not implemented for complex tensors.")
 hypot = refusing("iub", np.hypot)
 signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
 
 
-GUESSED = 1 << 10                                 # numbers from which NumPy's branches cost more than passes without them
+GUESSED = 1 << 10  # numbers from which NumPy's branches cost more than passes without them
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 BOOL = np.dtype(bool)
 CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
 
 
 def where(condition: ndarray, x: Any, y: Any) -> ndarray:
-    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at each number, which costs
-    13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025 beside 0.
-    A mask of 64 x 64 that meets 48 such parts is cast once: 0.65 of the time of casting it with each.
-    """
+    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at
+    each number, which costs 13 ns where the condition is as good as random: 51,200 of float32 took
+    0.65 ms, they take 0.05, and 0.025 beside 0. A mask of 64 x 64 that meets 48 such parts is cast
+    once: 0.65 of the time of casting it with each."""
     if condition.__class__ is bool_ and (number := one_of(condition, x, y)) is not None:
         return number
-    if y.__class__ is int and y == 0 and x.__class__ is condition.__class__ is ndarray and x.ndim \
-            and x.shape == condition.shape and condition.dtype is BOOL and (bits := CHOSEN.get(x.dtype)) is not None:
-        return np.multiply(x.view(bits), condition).view(x.dtype)      # relu's gradient: as fast as times the condition
+    if (
+        y.__class__ is int
+        and y == 0
+        and x.__class__ is condition.__class__ is ndarray
+        and x.ndim
+        and x.shape == condition.shape
+        and condition.dtype is BOOL
+        and (bits := CHOSEN.get(x.dtype)) is not None
+    ):
+        return np.multiply(x.view(bits), condition).view(
+            x.dtype
+        )  # relu's gradient: as fast as times the condition
     given = as_bits(condition, x, y)
     if given is None:
         return np.where(condition, x, y)
     dtype, x, y = given
     shape = np.broadcast(condition, x, y).shape
-    out = room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)    # as it lies in memory
+    out = (
+        room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)
+    )  # as it lies in memory
     bits = out.view(x.dtype)
-    one = condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)    # cast once, not anew
+    one = (
+        condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)
+    )  # cast once, not anew
     if not x.ndim:
         x, y, one = y, x, one ^ 1
     if not (y.ndim or y):
@@ -127,55 +160,83 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
 
 
 def one_of(condition: np.bool_, x: Any, y: Any) -> Any:
-    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3 us, np.where 1.5, and its
-    0-d array makes all that follows twice as long (relu backward 0.6 us, not 2.2). None where the dtype must be asked for.
-    """
+    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3
+    us, np.where 1.5, and its 0-d array makes all that follows twice as long (relu backward 0.6 us,
+    not 2.2). None where the dtype must be asked for."""
     found, other = (x, y) if condition else (y, x)
     if found.__class__ is other.__class__ and isinstance(found, np.generic):
         return found
-    if isinstance(found, np.inexact) and other.__class__ in (int, float):      # a number takes the dtype that it meets
+    if isinstance(found, np.inexact) and other.__class__ in (
+        int,
+        float,
+    ):  # a number takes the dtype that it meets
         return found
-    return other.__class__(found) if isinstance(other, np.inexact) and found.__class__ in (int, float) else None
+    return (
+        other.__class__(found)
+        if isinstance(other, np.inexact) and found.__class__ in (int, float)
+        else None
+    )
 
 
 def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndarray] | None:
-    """The dtype that x and y have, and both as whole numbers of its size; None where it is another, or there are few."""
+    """The dtype that x and y have, and both as whole numbers of its size; None where it is another,
+    or there are few."""
     like = x if x.__class__ is ndarray else y
-    if condition.__class__ is not ndarray or like.__class__ is not ndarray or max(condition.size, like.size) < GUESSED:
+    if (
+        condition.__class__ is not ndarray
+        or like.__class__ is not ndarray
+        or max(condition.size, like.size) < GUESSED
+    ):
         return None
     dtype, made = like.dtype, []
     if condition.dtype != bool or dtype.kind not in "fiuV":
         return None
     for v in (x, y):
         if v.__class__ is int or v.__class__ is float and dtype.kind in "fV":
-            v = np.asarray(v, dtype)              # a number takes the dtype that it meets
+            v = np.asarray(v, dtype)  # a number takes the dtype that it meets
         if v.__class__ is not ndarray or v.dtype != dtype:
             return None
         made.append(v.view(BITS[dtype.itemsize]))
     return dtype, *made
 
 
-ENDS = {np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t)) for t in (np.float16, np.float32, np.float64)}
+ENDS = {
+    np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t))
+    for t in (np.float16, np.float32, np.float64)
+}
 
 
 def bound(ufunc: np.ufunc, low: bool) -> Callable:
-    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ in sign, x stays."""
+    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ
+    in sign, x stays."""
+
     def kernel(x: ndarray, y: ndarray) -> ndarray:
-        ends = ENDS.get(x.dtype) if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0 else None
+        ends = (
+            ENDS.get(x.dtype)
+            if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0
+            else None
+        )
         if ends is None:
             return ufunc(y, x)
         return x.clip(y, ends[1]) if low else x.clip(ends[0], y)
+
     return refusing("c", kernel, COMPLEX)
 
 
 COMPLEX = "clamp is not supported for complex types; cure: clamp x.real and x.imag"
 clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
-clamp_both = refusing("c", lambda x, low, high: x.clip(low, high) if x.dtype.kind != "V" else minimum(high, maximum(low, x)),
-                      COMPLEX)                    # of bfloat16 clip makes float32
+clamp_both = refusing(
+    "c",
+    lambda x, low, high: (
+        x.clip(low, high) if x.dtype.kind != "V" else minimum(high, maximum(low, x))
+    ),
+    COMPLEX,
+)  # of bfloat16 clip makes float32
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
-    """x^y; by products for the exponents people write (np.power takes 20 times as long as a product)."""
+    """x^y; by products for the exponents people write (np.power takes 20 times as long as a
+    product)."""
     if x.dtype.kind == "b":
         return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
@@ -196,12 +257,14 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
             return np.reciprocal(x * x)
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
         if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
-            raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
-        safe = np.power(x, np.maximum(y, 0))      # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
+            raise ValueError(
+                "Integers to negative integer powers are not allowed: convert them first, x.float()"
+            )
+        safe = np.power(x, np.maximum(y, 0))  # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
         return np.where(y < 0, inverse, safe).astype(x.dtype)
     if y.ndim == 0 and x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
-        r = np.power(np.abs(x), y)                # of numbers below 0 NumPy takes 100 times as long
+        r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
         return np.copysign(r, x) if n % 2 else r
     return np.power(x, y)
 
@@ -218,12 +281,18 @@ def round(x: ndarray) -> ndarray:
 def sign(x: ndarray) -> ndarray:
     """-1, 0 or 1; 0 for nan."""
     if x.dtype.kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
-                                  "torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+            "torch.sgn instead."
+        )
     if x.dtype.kind == "b":
         return x.copy()
-    above, below = x > 0, x < 0                   # differences of bytes take half the time of those of numbers
-    return np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype) if x.ndim else above.astype(x.dtype) - below
+    above, below = x > 0, x < 0  # differences of bytes take half the time of those of numbers
+    return (
+        np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype)
+        if x.ndim
+        else above.astype(x.dtype) - below
+    )
 
 
 def sgn(x: ndarray) -> ndarray:
@@ -235,7 +304,7 @@ def log1p(x: ndarray) -> ndarray:
     if x.dtype.kind != "c":
         return np.log1p(x)
     a, b = x.real, x.imag
-    more = a * (2 + a) + b * b                    # |1 + x|^2 - 1
+    more = a * (2 + a) + b * b  # |1 + x|^2 - 1
     small = np.abs(more) < 0.5
     size = np.where(small, 0.5 * np.log1p(np.where(small, more, 0)), np.log(np.hypot(1 + a, b)))
     return (size + 1j * np.arctan2(b, 1 + a)).astype(x.dtype, copy=False)
@@ -256,9 +325,9 @@ def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
-        with np.errstate(all="ignore"):           # where both are the same infinity the difference is nan
+        with np.errstate(all="ignore"):  # where both are the same infinity the difference is nan
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
-        return np.logaddexp(x, y) if np.isnan(r).any() else r            # which takes 30 times as long
+        return np.logaddexp(x, y) if np.isnan(r).any() else r  # which takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)
@@ -286,21 +355,25 @@ ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
 def relu(x: ndarray) -> ndarray:
-    if x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous:  # beside an array NumPy has vectors: a third of the time
+    if (
+        x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous
+    ):  # beside an array NumPy has vectors: a third of the time
         if x.size <= BLOCK:
-            return np.maximum(x, ZEROS[x.dtype][:x.size].reshape(x.shape))
-        r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)         # 51,200 in 15 us, not 45
+            return np.maximum(x, ZEROS[x.dtype][: x.size].reshape(x.shape))
+        r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)  # 51,200 in 15 us, not 45
         to = r.reshape(-1)
         for i in range(0, x.size, BLOCK):
-            part = flat[i:i + BLOCK]
-            np.maximum(part, zeros[:len(part)], out=to[i:i + BLOCK])
+            part = flat[i : i + BLOCK]
+            np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK])
         return r
-    return np.maximum(x, ZERO.get(x.dtype, 0))    # to make an array of the number 0 takes as long as 1,000 elements
+    return np.maximum(
+        x, ZERO.get(x.dtype, 0)
+    )  # to make an array of the number 0 takes as long as 1,000 elements
 
 
 def leaky_relu(x: ndarray, negative_slope: float = 0.01) -> ndarray:
     r = x * negative_slope
-    if 0 < negative_slope <= 1:                   # 32,768 in 19 us, with `where` 70
+    if 0 < negative_slope <= 1:  # 32,768 in 19 us, with `where` 70
         return np.maximum(x, r)
     return where(x > 0, x, r)
 
@@ -323,7 +396,7 @@ def addcmul(x: ndarray, y: ndarray, z: ndarray, value: Any = 1) -> ndarray:
         raise TypeError("not supported for bool")
     r = y * z
     if value != 1:
-        r = r * np.asarray(value).astype(x.dtype) # wraps around as torch's does
+        r = r * np.asarray(value).astype(x.dtype)  # wraps around as torch's does
     return r + x
 
 
@@ -348,8 +421,9 @@ def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     return np.add(x, way, out=way) if near else np.subtract(y, way, out=way)
 
 
-def nan_to_num(x: ndarray, nan: float | None = 0.0, posinf: float | None = None,
-               neginf: float | None = None) -> ndarray:
+def nan_to_num(
+    x: ndarray, nan: float | None = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> ndarray:
     if x.dtype.kind == "f" and np.isfinite(x).all():
         return copy_of(x)
     return np.nan_to_num(copy_of(x), copy=False, nan=nan or 0.0, posinf=posinf, neginf=neginf)
@@ -382,13 +456,18 @@ def scipy_function(name: str) -> Callable:
 
 
 def of_reals(function: Callable) -> Callable:
-    """The function for real numbers: what comes out has the first array's dtype, half types go by single precision."""
+    """The function for real numbers: what comes out has the first array's dtype, half types go by
+    single precision."""
+
     def kernel(x: ndarray, *others: ndarray) -> ndarray:
         if x.dtype.kind == "c":
             raise TypeError("not supported for complex numbers")
         if x.dtype.kind == "V" or x.dtype.itemsize == 2:
-            return kernel(x.astype(np.float32), *[y.astype(np.float32) for y in others]).astype(x.dtype)
+            return kernel(x.astype(np.float32), *[y.astype(np.float32) for y in others]).astype(
+                x.dtype
+            )
         return np.asarray(function(x, *others)).astype(x.dtype, copy=False)
+
     return kernel
 
 

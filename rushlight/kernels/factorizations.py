@@ -1,7 +1,9 @@
-"""Factors of matrices, or of stacks of them (..., m, n): NumPy's where it has them, else LAPACK's through SciPy.
+"""Factors of matrices, or of stacks of them (..., m, n): NumPy's where it has them, else LAPACK's
+through SciPy.
 
 `info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,15 +11,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import LinAlgError
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.errors import LinAlgError
 
 INT32 = np.int32
 
 
 def lapack(name: str, x: ndarray) -> Callable:
     """LAPACK's function of this name for the dtype of x."""
-    found: Callable = scipy_part("linalg", "this factorization needs").get_lapack_funcs((name,), dtype=x.dtype)[0]
+    found: Callable = scipy_part("linalg", "this factorization needs").get_lapack_funcs(
+        (name,), dtype=x.dtype
+    )[0]
     return found
 
 
@@ -34,22 +38,23 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:
         factor, info = np.linalg.cholesky(x), codes(x)
-    except np.linalg.LinAlgError:                 # one of them at least: which, and how far it came
+    except np.linalg.LinAlgError:  # one of them at least: which, and how far it came
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
     lost = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1))
-    if lost.any():                                # nan is not positive: OpenBLAS goes on all the same
+    if lost.any():  # nan is not positive: OpenBLAS goes on all the same
         info[...] = np.where((info == 0) & lost.any(-1), lost.argmax(-1) + 1, info)
     return factor, info
 
 
 def linalg_eigh(x: ndarray, UPLO: str = "L") -> tuple[ndarray, ndarray]:
-    """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle is read."""
+    """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle
+    is read."""
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype), x.copy()
     with converging("linalg.eigh"):
-        return tuple(np.linalg.eigh(x, UPLO))     # type: ignore[return-value]
+        return tuple(np.linalg.eigh(x, UPLO))  # type: ignore[return-value]
 
 
 def linalg_eigvalsh(x: ndarray, UPLO: str = "L") -> ndarray:
@@ -95,25 +100,33 @@ class converging:
 
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, np.linalg.LinAlgError):
-            raise LinAlgError(f"{self.name}: The algorithm failed to converge because the input matrix is "
-                              "ill-conditioned or has too many repeated eigenvalues.") from error
+            raise LinAlgError(
+                f"{self.name}: The algorithm failed to converge because the input matrix is "
+                "ill-conditioned or has too many repeated eigenvalues."
+            ) from error
 
 
 def check_singular(x: ndarray) -> None:
     """LinAlgError for what a singular value decomposition would never end on."""
     if not np.isfinite(x).all():
-        raise LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix contained non-finite "
-                          "values.")
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix contained "
+            "non-finite "
+            "values."
+        )
 
 
 def linalg_svd(x: ndarray, full_matrices: bool = True) -> tuple[ndarray, ndarray, ndarray]:
-    """U, S, Vh with U diag(S) Vh = x, the singular values falling; U and Vh square if `full_matrices`."""
+    """U, S, Vh with U diag(S) Vh = x, the singular values falling; U and Vh square if
+    `full_matrices`."""
     *batch, m, n = x.shape
     k = min(m, n)
     if not x.size:
         p, q = (m, n) if full_matrices else (k, k)
-        unit = [np.broadcast_to(np.eye(rows, columns, dtype=x.dtype), (*batch, rows, columns)).copy()
-                for rows, columns in ((m, p), (q, n))]
+        unit = [
+            np.broadcast_to(np.eye(rows, columns, dtype=x.dtype), (*batch, rows, columns)).copy()
+            for rows, columns in ((m, p), (q, n))
+        ]
         return unit[0], np.zeros((*batch, k), x.real.dtype), unit[1]
     check_singular(x)
     with converging("linalg.svd"):
@@ -132,17 +145,19 @@ def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
     """Q, of orthonormal columns, and R, upper triangular, with Q R = x; for mode 'r' no Q."""
     if mode == "r":
         return np.zeros(0, x.dtype), np.linalg.qr(x, "r")
-    return tuple(np.linalg.qr(x, mode))           # type: ignore[return-value,call-overload]
+    return tuple(np.linalg.qr(x, mode))  # type: ignore[return-value,call-overload]
 
 
 def geqrf(x: ndarray) -> tuple[ndarray, ndarray]:
-    """R above the diagonal, below it the vectors of Householder's reflections; and their factors tau."""
+    """R above the diagonal, below it the vectors of Householder's reflections; and their factors
+    tau."""
     h, tau = np.linalg.qr(x, "raw")
     return h.mT, tau
 
 
 def reflected(x: ndarray, tau: ndarray) -> ndarray:
-    """The first columns of the product of Householder's reflections I - tau_i v_i v_i^H; v_i is below x_ii = 1."""
+    """The first columns of the product of Householder's reflections I - tau_i v_i v_i^H; v_i is
+    below x_ii = 1."""
     form, r = lapack("ungqr" if x.dtype.kind == "c" else "orgqr", x), x.copy()
     if x.size and not tau.shape[-1]:
         r[...] = np.eye(*x.shape[-2:])
@@ -153,7 +168,8 @@ def reflected(x: ndarray, tau: ndarray) -> ndarray:
 
 
 def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """L below the diagonal, where it is 1, and U above; the rows exchanged, counted from 1; info."""
+    """L below the diagonal, where it is 1, and U above; the rows exchanged, counted from 1;
+    info."""
     getrf, factor, info = lapack("getrf", x), x.copy(), codes(x)
     pivots = np.zeros((*info.shape, min(x.shape[-2:])), INT32)
     if x.size:
@@ -163,17 +179,22 @@ def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def order_of(pivots: ndarray, n: int) -> ndarray:
-    """The order of rows that exchanging row i with row pivots[i] gives, for i = 0, 1, ...: x[order] = L U."""
+    """The order of rows that exchanging row i with row pivots[i] gives, for i = 0, 1, ...: x[order]
+    = L U."""
     if pivots.size and not 1 <= pivots.min() <= pivots.max() <= n:
-        raise RuntimeError(f"pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): between 1 and "
-                           f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; cure: pass those of "
-                           "lu_factor")
+        raise RuntimeError(
+            "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): "
+            "between 1 and "
+            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; cure: pass "
+            "those of "
+            "lu_factor"
+        )
     order = np.broadcast_to(np.arange(n), (*pivots.shape[:-1], n)).copy()
     for i in range(pivots.shape[-1]):
-        there = pivots[..., i:i + 1].astype(np.int64) - 1
-        one, other = order[..., i:i + 1].copy(), np.take_along_axis(order, there, -1)
+        there = pivots[..., i : i + 1].astype(np.int64) - 1
+        one, other = order[..., i : i + 1].copy(), np.take_along_axis(order, there, -1)
         np.put_along_axis(order, there, one, -1)
-        order[..., i:i + 1] = other
+        order[..., i : i + 1] = other
     return order
 
 

@@ -1,4 +1,6 @@
-"""Silence where NumPy would warn, for kernels of a few calls: entering and leaving np.errstate takes 0.85 us, this 0.2."""
+"""Silence where NumPy would warn, for kernels of a few calls: entering and leaving np.errstate
+takes 0.85 us, this 0.2."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,10 +10,12 @@ import numpy as np
 
 try:
     from numpy._core.umath import _extobj_contextvar, _make_extobj
+
     NOTHING = _make_extobj(all="ignore")
     hushed: Callable[[], Any] = lambda: _extobj_contextvar.set(NOTHING)
     loud: Callable[[Any], None] = _extobj_contextvar.reset
-except ImportError:                               # a NumPy that keeps it elsewhere
+except ImportError:  # a NumPy that keeps it elsewhere
+
     def hushed() -> Any:
         return np.seterr(all="ignore")
 

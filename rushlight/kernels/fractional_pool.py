@@ -2,6 +2,7 @@
 
 B. Graham, Fractional Max-Pooling, https://arxiv.org/abs/1412.6071
 """
+
 from __future__ import annotations
 
 from itertools import product
@@ -15,21 +16,28 @@ from rushlight.kernels.im2col import Ints
 NAMES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
-def fractional_max_pool(x: ndarray, samples: ndarray, kernel: Ints, out: Ints) -> tuple[ndarray, ndarray]:
+def fractional_max_pool(
+    x: ndarray, samples: ndarray, kernel: Ints, out: Ints
+) -> tuple[ndarray, ndarray]:
     """The maximum of each window, and where it stands in its plane, flat.
 
-    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C, *out). Of equal
-    elements the first is taken, of several NaN the last. RuntimeError where the windows do not fit.
-    """
+    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C,
+    *out). Of equal elements the first is taken, of several NaN the last. RuntimeError where the
+    windows do not fit."""
     size = x.shape[2:]
-    room = 1 if len(size) == 3 else 0             # an element must be left over, in torch's 3d
+    room = 1 if len(size) == 3 else 0  # an element must be left over, in torch's 3d
     for name, n, k, o in zip(NAMES[len(size)], size, kernel, out):
         if o + k - 1 > n - room:
-            raise RuntimeError(f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input {name} "
-                               f"{n}; cure: kernel_size + output_size may be at most {n + 1 - room}")
+            raise RuntimeError(
+                f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
+                f"{name} "
+                f"{n}; cure: kernel_size + output_size may be at most {n + 1 - room}"
+            )
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
-    drawn = samples[:len(x)].reshape(len(planes), len(size)).T
-    drawn = drawn[::-1] if len(size) == 2 else drawn            # torch's order: (width, height), (time, height, width)
+    drawn = samples[: len(x)].reshape(len(planes), len(size)).T
+    drawn = (
+        drawn[::-1] if len(size) == 2 else drawn
+    )  # torch's order: (width, height), (time, height, width)
     starts = [window_starts(u, *dims) for u, dims in zip(drawn, zip(size, kernel, out))]
     values, indices = best(planes, starts, size, kernel)
     shape = (*x.shape[:2], *out)
@@ -37,7 +45,8 @@ def fractional_max_pool(x: ndarray, samples: ndarray, kernel: Ints, out: Ints) -
 
 
 def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
-    """Where the windows begin (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the end."""
+    """Where the windows begin (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the
+    end."""
     r = np.empty((len(u), out), np.int64)
     if out > 1:
         alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)
@@ -48,15 +57,21 @@ def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
 
 
 def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, S), tap by tap over all windows; `starts` (P, out) for each dimension."""
+    """Maxima and places of x (P, S), tap by tap over all windows; `starts` (P, out) for each
+    dimension."""
     n = len(size)
     values, indices = None, None
     for tap in product(*map(range, kernel)):
         place: ndarray = np.zeros((len(x),) + (1,) * n, np.int64)
         for d in range(n):
             at = starts[d] + tap[d]
-            place = place * size[d] + at[(slice(None), *[slice(None) if i == d else None for i in range(n)])]
-        found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(place.shape)
+            place = (
+                place * size[d]
+                + at[(slice(None), *[slice(None) if i == d else None for i in range(n)])]
+            )
+        found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(
+            place.shape
+        )
         if values is None or indices is None:
             values, indices = found, place
         else:

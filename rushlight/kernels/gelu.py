@@ -4,9 +4,10 @@ SciPy's erf is exact to the last bit of a double and takes its time; here the pr
 
     P(normal < -t) = exp(-t^2 / 2) p(t) / q(t),   t >= 0,
 
-with p / q of degrees 4 and 5 fitted to exp(t^2 / 2) erfc(t / sqrt 2) / 2 on [0, 15], 6e-9 relative. So gelu is exact to
-8e-7 relative down to x = -5, where 1 + erf has lost most digits. Blocks stay in the cache: 25 passes of 0.25 ns a number.
-"""
+with p / q of degrees 4 and 5 fitted to exp(t^2 / 2) erfc(t / sqrt 2) / 2 on [0, 15], 6e-9 relative.
+So gelu is exact to 8e-7 relative down to x = -5, where 1 + erf has lost most digits. Blocks stay in
+the cache: 25 passes of 0.25 ns a number."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,17 +15,39 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
-ABOVE, BELOW, (FAR, MINUS_HALF, HALF, ONE, TWO, BELL) = (      # 0-d arrays: as operands faster than numbers
-    [np.array(c, np.float32) for c in numbers] for numbers in (
-        (0.004153184245125227, 0.040880884058504485, 0.1839685127879024, 0.43928273702254306, 0.5000000031459944),
-        (0.010410377399733656, 0.10247929618867067, 0.4714070174095352, 1.205545924584169, 1.6764504807714553, 1.0),
-        (20.0, -0.5, 0.5, 1.0, 2.0, 0.3989422804014327)))
-OVERFLOWS = 1e6                                   # from here on t^5 may
+(
+    ABOVE,
+    BELOW,
+    (FAR, MINUS_HALF, HALF, ONE, TWO, BELL),
+) = (  # 0-d arrays: as operands faster than numbers
+    [np.array(c, np.float32) for c in numbers]
+    for numbers in (
+        (
+            0.004153184245125227,
+            0.040880884058504485,
+            0.1839685127879024,
+            0.43928273702254306,
+            0.5000000031459944,
+        ),
+        (
+            0.010410377399733656,
+            0.10247929618867067,
+            0.4714070174095352,
+            1.205545924584169,
+            1.6764504807714553,
+            1.0,
+        ),
+        (20.0, -0.5, 0.5, 1.0, 2.0, 0.3989422804014327),
+    )
+)
+OVERFLOWS = 1e6  # from here on t^5 may
 BLOCK = 1 << 14
 
 
 def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], ndarray]:
-    """A function of float32 arrays, or of what is narrower, that computes block by block, in the order of memory."""
+    """A function of float32 arrays, or of what is narrower, that computes block by block, in the
+    order of memory."""
+
     def run(x: ndarray) -> ndarray:
         if not x.flags.c_contiguous:
             order = sorted(range(x.ndim), key=[-s for s in x.strides].__getitem__)
@@ -34,8 +57,9 @@ def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], n
         out = np.empty_like(wide)
         flat, target = wide.reshape(-1), out.reshape(-1)
         for start in range(0, flat.size, BLOCK):
-            fill(flat[start:start + BLOCK], target[start:start + BLOCK])
+            fill(flat[start : start + BLOCK], target[start : start + BLOCK])
         return out.reshape(x.shape).astype(x.dtype, copy=False)
+
     return run
 
 
@@ -50,7 +74,8 @@ def horner(coefficients: list[ndarray], t: ndarray) -> ndarray:
 
 
 def tail(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """t = |x|, large ones brought to 20; exp(-t^2 / 2), then 0; the probability that a normal number is below -t."""
+    """t = |x|, large ones brought to 20; exp(-t^2 / 2), then 0; the probability that a normal
+    number is below -t."""
     t = np.abs(x)
     if not t.max() < OVERFLOWS:
         np.minimum(t, FAR, out=t)
@@ -65,7 +90,8 @@ def tail(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 @by_blocks
 def gelu32(x: ndarray, out: ndarray) -> None:
-    """(x + |x|) / 2 - |x| P(normal < -|x|); np.maximum(x, 0) would take three times as long as the sum."""
+    """(x + |x|) / 2 - |x| P(normal < -|x|); np.maximum(x, 0) would take three times as long as the
+    sum."""
     t, _, h = tail(x)
     h *= t
     np.abs(x, out=out)
@@ -79,8 +105,8 @@ def gelu_slope32(x: ndarray, out: ndarray) -> None:
     """P(normal < x) + x exp(-x^2 / 2) / sqrt(2 pi)."""
     _, bell, h = tail(x)
     np.multiply(h, TWO, out=out)
-    np.subtract(ONE, out, out=out)                # P(-t < normal < t), to be added where x > 0: by its sign bit,
-    keep = x.view(np.int32) >> 31                 # np.where and `where=` take 10 ns
+    np.subtract(ONE, out, out=out)  # P(-t < normal < t), to be added where x > 0: by its sign bit,
+    keep = x.view(np.int32) >> 31  # np.where and `where=` take 10 ns
     np.invert(keep, out=keep)
     bits = out.view(np.int32)
     bits &= keep

@@ -1,8 +1,10 @@
-"""Sampling images at points: where they lie, which elements are near, and the sum of those with weights.
+"""Sampling images at points: where they lie, which elements are near, and the sum of those with
+weights.
 
-Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or
-between the centres of the corner elements if `align`. A point has K taps, numbered with x fastest.
-"""
+Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1
+from edge to edge, or between the centres of the corner elements if `align`. A point has K taps,
+numbered with x fastest."""
+
 from __future__ import annotations
 
 from functools import cache, lru_cache
@@ -10,23 +12,29 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.loops.tiering import Loop
+from rushlight.base.buffer_pool import memory
 from rushlight.fast.index import ROW_ELEMENTS
 from rushlight.fast.reductions import FLOAT, shared
-from rushlight.base.buffer_pool import memory
+from rushlight.loops.tiering import Loop
 
 Ints = tuple[int, ...]
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
 def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
+    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros'
+    does not."""
     return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
 
 
 def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
-    return np.broadcast_to(plainly(x, size, align)[0], x.shape) if padding == "zeros" else placed(x, size, padding, align)[1]
+    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was
+    brought to the edge."""
+    return (
+        np.broadcast_to(plainly(x, size, align)[0], x.shape)
+        if padding == "zeros"
+        else placed(x, size, padding, align)[1]
+    )
 
 
 @lru_cache(maxsize=64)
@@ -38,10 +46,13 @@ def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
 
 
 def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
-    """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000 in 0.2 ms, not 0.4."""
+    """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000
+    in 0.2 ms, not 0.4."""
     slope, one = slopes(size, align, x.dtype), x.dtype.type(1)
     if x.size >= ROW_ELEMENTS:
-        position = np.moveaxis((np.ascontiguousarray(np.moveaxis(x, -1, 0)) + one) * slope[:, None, None], 0, -1)
+        position = np.moveaxis(
+            (np.ascontiguousarray(np.moveaxis(x, -1, 0)) + one) * slope[:, None, None], 0, -1
+        )
     else:
         position = (x + one) * slope
     return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
@@ -63,7 +74,9 @@ def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, 
 
 def clipped(position: ndarray, sizes: ndarray) -> ndarray:
     """Positions brought to the nearest edge; nan becomes 0, as in torch."""
-    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(position.dtype)
+    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(
+        position.dtype
+    )
 
 
 def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, ndarray]:
@@ -78,17 +91,25 @@ def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, 
     return np.where(span > 0, inside, 0), np.where(span > 0, np.where(odd, -sign, sign), 0)
 
 
-def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> tuple[ndarray, ndarray, ndarray]:
-    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in the flat image
-    (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P).
-    """
+def grid_taps(
+    x: ndarray, size: Ints, mode: str, padding: str, align: bool
+) -> tuple[ndarray, ndarray, ndarray]:
+    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in
+    the flat image (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P)."""
     low = np.rint(x) if mode == "nearest" else np.floor(x)
     batch, points, _ = x.shape
     lengths = np.array(size, x.dtype)[:, None, None]
-    place = np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
+    place = (
+        np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None]
+        + np.array(OFFSETS[mode], x.dtype)[:, None]
+    )
     if mode == "bicubic" and padding != "zeros":
-        place = clipped(reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths)
-    valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))        # (N, n, taps of a dimension, P)
+        place = clipped(
+            reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths
+        )
+    valid = (place >= 0) & (
+        place <= lengths - lengths.dtype.type(1)
+    )  # (N, n, taps of a dimension, P)
     steps = np.where(valid, place, place.dtype.type(0)).astype(np.int64)
     at, inside, pitch = steps[:, 0], valid[:, 0], 1
     for i in range(1, len(size)):
@@ -112,14 +133,16 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
 
 
 def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
-    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for each."""
+    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy,
+    not as many for each."""
     if at.size * channels > FEW:
         return None
     return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
 
 
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
-    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C, P)."""
+    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C,
+    P)."""
     made = by_loop(SAMPLED, (*x.shape[:2], at.shape[2]), x, weight, at)
     if made is not None:
         return made
@@ -136,14 +159,17 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
 
 
 def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:
-    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up in float64."""
+    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up
+    in float64."""
     made = by_loop(SAMPLED_BACK, (*g.shape[:2], size), g, weight, at)
     if made is not None:
         return made
     shape = (*g.shape[:2], size)
     flat = flat_places(at, *shape[1:])
     if flat is not None:
-        every = np.bincount(flat.ravel(), (weight[:, None] * g[:, :, None]).ravel(), g.shape[0] * g.shape[1] * size)
+        every = np.bincount(
+            flat.ravel(), (weight[:, None] * g[:, :, None]).ravel(), g.shape[0] * g.shape[1] * size
+        )
         return every.astype(g.dtype).reshape(shape)
     r = np.empty(shape, g.dtype)
     for planes, weights, places, out in zip(g, weight, at, r):
@@ -154,7 +180,8 @@ def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray
 
 
 def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
-    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N, K, P)."""
+    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N,
+    K, P)."""
     made = by_loop(SAMPLED_SLOPE, at.shape, g, x, at)
     if made is not None:
         return made
@@ -170,7 +197,7 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
     return r
 
 
-# -- the same in loops, to the last bit --------------------------------------------------------------------------------
+# -- the same in loops, to the last bit ------------------------------------------------------------
 
 SAMPLED = """def kernel(x, weight, at, out):
     restrict()
@@ -214,8 +241,8 @@ SAMPLED_SLOPE = """def kernel(g, x, at, out):
                 for p in range(points):
                     put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
 """
-FEW = 1 << 12                                     # elements of all taps, up to which they are taken at once
-TAP = 1 << 12                                     # elements that take NumPy as long as its calls for a tap of an image
+FEW = 1 << 12  # elements of all taps, up to which they are taken at once
+TAP = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
 
 
 @cache
@@ -223,6 +250,7 @@ def loop_of(text: str) -> Loop:
     def example() -> tuple:
         x = np.zeros((1, 1, 1), FLOAT)
         return x, x, np.zeros((1, 1, 1), np.int64), x.copy()
+
     return Loop(lambda: text, 15, example)
 
 

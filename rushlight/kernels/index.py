@@ -1,4 +1,5 @@
 """Reading and writing at positions given by tensors."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,10 +10,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.memory_format import order_of_strides, strides_in
-from rushlight.kernels.elementwise import where
 from rushlight.fast.scatter_loops import check_index, land, land_slices, line_of, places
-from rushlight.kernels.shape import extent
+from rushlight.kernels.elementwise import where
 from rushlight.kernels.layout import led, plain, with_strides
+from rushlight.kernels.shape import extent
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
@@ -35,10 +36,17 @@ HERE = Here()
 
 
 def mask_alone(shape: tuple, place: tuple) -> ndarray | None:
-    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for other keys."""
+    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for
+    other keys."""
     mask, *rest = place
-    fits = mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
-    return np.flatnonzero(mask) if fits and mask.shape == shape[:mask.ndim] and mask.size >= MASKED else None
+    fits = (
+        mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
+    )
+    return (
+        np.flatnonzero(mask)
+        if fits and mask.shape == shape[: mask.ndim] and mask.size >= MASKED
+        else None
+    )
 
 
 def rows_of(x: ndarray, dims: int) -> ndarray:
@@ -47,9 +55,10 @@ def rows_of(x: ndarray, dims: int) -> ndarray:
 
 
 def nonzero(x: ndarray) -> tuple[ndarray, ...]:
-    """np.nonzero, which asks for every element where it stands: 51,200 in a matrix took 1.9 ms, they take 0.2."""
+    """np.nonzero, which asks for every element where it stands: 51,200 in a matrix took 1.9 ms,
+    they take 0.2."""
     if x.ndim < 2 or x.size < MASKED:
-        return np.nonzero(x if x.ndim else x.reshape(1))[:x.ndim or 1]
+        return np.nonzero(x if x.ndim else x.reshape(1))[: x.ndim or 1]
     left, found = np.flatnonzero(x if x.dtype == bool else x != 0), []
     for n in x.shape[:0:-1]:
         whole = left // n
@@ -62,32 +71,51 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     """x[key], with index arrays in it: always a copy."""
     place = merged(key, tensors)
     if x.flags.c_contiguous and (at := mask_alone(x.shape, place)) is not None:
-        return rows_of(x, place[0].ndim).take(at, 0)       # 51,200 numbers in 0.08 ms, x[mask] in 0.9
+        return rows_of(x, place[0].ndim).take(at, 0)  # 51,200 numbers in 0.08 ms, x[mask] in 0.9
     *before, last = place
-    whole = x.ndim - 1 if len(before) == 1 and before[0] is Ellipsis else len(before) if all_of(before) else 0
+    whole = (
+        x.ndim - 1
+        if len(before) == 1 and before[0] is Ellipsis
+        else len(before)
+        if all_of(before)
+        else 0
+    )
     if whole and last.__class__ is ndarray and last.dtype.kind in "iu":
-        r = x.take(last, whole)                   # in C order, in 0.6 of the time of x[:, last], which is not
+        r = x.take(last, whole)  # in C order, in 0.6 of the time of x[:, last], which is not
     else:
         r = plain(x[place])
     return r if x.flags.c_contiguous or r.ndim < 2 or not r.size else in_order_of(r, x, place)
 
 
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
-    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
+    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then
+    of the indices."""
     if not builtins_all(part.__class__ is not ndarray or part.ndim for part in place):
-        return r                                  # x[True]: a mask without dimensions indexes no dimension of x
+        return r  # x[True]: a mask without dimensions indexes no dimension of x
     at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
-    first, last = ([i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) is MASK else [part])]
-                   for some in (place[:at], place[at + 1:]))
+    first, last = (
+        [
+            i
+            for part in some
+            for i in (part.nonzero() if getattr(part, "dtype", None) is MASK else [part])
+        ]
+        for some in (place[:at], place[at + 1 :])
+    )
     parts: list[Any] = [*first, *[slice(None)] * (x.ndim - len(first) - len(last)), *last]
     if not builtins_all(part.__class__ is ndarray or part == slice(None) for part in parts):
         return r
-    own, indices = x.strides, np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray])
+    own, indices = (
+        x.strides,
+        np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray]),
+    )
     dims, n = [d for d, part in enumerate(parts) if part.__class__ is ndarray], indices[0].ndim
-    before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0           # apart, indices come first
+    before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # apart, indices come first
     kept = [own[d] for d in range(x.ndim) if d not in dims]
     after = len(kept) - before
-    operands = [(*kept[:before], *[0] * n, *kept[before:]), *[(*[0] * before, *i.strides, *[0] * after) for i in indices]]
+    operands = [
+        (*kept[:before], *[0] * n, *kept[before:]),
+        *[(*[0] * before, *i.strides, *[0] * after) for i in indices],
+    ]
     return with_strides(r, strides_in(r.shape, order_of_strides(r.shape, *operands)))
 
 
@@ -97,14 +125,17 @@ def all_of(key: Sequence) -> bool:
 
 
 def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: tuple) -> ndarray:
-    """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets both."""
+    """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets
+    both."""
     r = np.zeros(shape, g.dtype)
     place = merged(key, tensors)
     at = mask_alone(shape, place)
     if at is not None:
         rows_of(r, place[0].ndim)[at] = g
-    elif builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
-        r[place] = g                              # masks name no place twice
+    elif builtins_all(
+        getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)
+    ):
+        r[place] = g  # masks name no place twice
     else:
         add_to(r, place, g)
     return r
@@ -118,16 +149,22 @@ def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
         np.add.at(r, place, g)
     elif builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in before):
         at = joined((*before, last), r.shape)
-        add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1:])))
+        add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1 :])))
     elif all_of(before):
-        g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1:]))
-        land_slices(r, from_start(last, r.shape[k], k).reshape(-1), g.reshape(*r.shape[:k], last.size, *r.shape[k + 1:]), k)
+        g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1 :]))
+        land_slices(
+            r,
+            from_start(last, r.shape[k], k).reshape(-1),
+            g.reshape(*r.shape[:k], last.size, *r.shape[k + 1 :]),
+            k,
+        )
     else:
         np.add.at(r, place, g)
 
 
 def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
-    """Indices of the first dimensions of an array of this shape as one, of all these dimensions in one."""
+    """Indices of the first dimensions of an array of this shape as one, of all these dimensions in
+    one."""
     flat = from_start(indices[0], shape[0], 0).astype(np.int64, copy=False)
     for d in range(1, len(indices)):
         flat = flat * shape[d] + from_start(indices[d], shape[d], d)
@@ -135,12 +172,15 @@ def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
 
 
 def from_start(index: ndarray, n: int, dim: int) -> ndarray:
-    """An index of a dimension of size n, the negative ones counted from the start. IndexError for what is not there, which
-    among the places of all dimensions would be another one."""
+    """An index of a dimension of size n, the negative ones counted from the start. IndexError for
+    what is not there, which among the places of all dimensions would be another one."""
     if index.size:
         least, most = int(np.minimum.reduce(index, None)), int(np.maximum.reduce(index, None))
         if most >= n or least < -n:
-            raise IndexError(f"index {most if most >= n else least} is out of bounds for dimension {dim} with size {n}")
+            raise IndexError(
+                f"index {most if most >= n else least} is out of bounds for dimension {dim} with "
+                f"size {n}"
+            )
         if least < 0:
             return np.where(index < 0, index + n, index)
     return index
@@ -149,7 +189,7 @@ def from_start(index: ndarray, n: int, dim: int) -> ndarray:
 builtins_all = all
 
 
-MASKED = 1 << 10                                  # elements of a mask from which NumPy's own way is slower
+MASKED = 1 << 10  # elements of a mask from which NumPy's own way is slower
 
 
 def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
@@ -157,18 +197,27 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     land_slices(r, index.reshape(-1), g.reshape((index.size, *r.shape[1:])), 0)
 
 
-def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple,
-              accumulate: bool = False) -> ndarray:
+def index_put(
+    x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False
+) -> ndarray:
     """x with `value` written, or added, at `key`."""
     place = merged(key, tensors)
     alone = mask_alone(x.shape, place) is not None
-    if alone and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
+    if (
+        alone
+        and not accumulate
+        and value.ndim == 0
+        and place[0].ndim == x.ndim
+        and value.dtype == x.dtype
+    ):
         return where(place[0], value, x)
     r = put_into(x.copy(), value, tensors, key, accumulate)
     return r if x.flags.c_contiguous else led(r, x)
 
 
-def put_into(r: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False) -> ndarray:
+def put_into(
+    r: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False
+) -> ndarray:
     """`value` written into r, or added, at `key`."""
     place = merged(key, tensors)
     at = mask_alone(r.shape, place)
@@ -194,18 +243,27 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     if index.size == 0:
         return np.empty(index.shape, x.dtype)
     if (index.ndim or 1) != (x.ndim or 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor: "
-                           f"{index.ndim} and {x.ndim}")
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as input tensor: "
+            f"{index.ndim} and {x.ndim}"
+        )
     if x.ndim == 0 or index.ndim == 0:
         check_index(index, x.size, "gather", dim, RuntimeError)
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     for d, (n, k) in enumerate(zip(x.shape, index.shape)):
         if d != dim and k > n:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger "
-                               f"than self {list(x.shape)} apart from dimension {dim}")
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be "
+                "no larger "
+                f"than self {list(x.shape)} apart from dimension {dim}"
+            )
     line = line_of(index, x.shape, dim)
     check_index(index if line is None else line, extent(x, dim), "gather", dim, RuntimeError)
-    return x.take(line, dim) if line is not None else plain(x).reshape(-1).take(places(x.shape, index, dim))
+    return (
+        x.take(line, dim)
+        if line is not None
+        else plain(x).reshape(-1).take(places(x.shape, index, dim))
+    )
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -219,14 +277,15 @@ def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> n
         return r
     if r.ndim == 0:
         check_index(index, 1, "scatter_add", dim, RuntimeError)
-        r += source.reshape(-1)[:index.size].sum(dtype=r.dtype)
+        r += source.reshape(-1)[: index.size].sum(dtype=r.dtype)
         return r
     land(r, index, source[tuple([slice(n) for n in index.shape])], dim, "sum", "scatter_add")
     return r
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
-    """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written everywhere."""
+    """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written
+    everywhere."""
     return scatter_into(np.array(x, order="C"), index, source, dim)
 
 
@@ -268,7 +327,9 @@ def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nda
         check_index(index, 1, "index_add")
         r += source.sum(dtype=r.dtype)
         return r
-    check_index(index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError)   # as torch
+    check_index(
+        index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError
+    )  # as torch
     land_slices(r, index.reshape(-1), source, dim % r.ndim)
     return r
 
@@ -285,7 +346,7 @@ def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nd
         r[...] = source.reshape(())
         return r
     check_index(index, extent(r, dim), "index_copy")
-    if dim % r.ndim == 0:                         # moveaxis takes 5 us
+    if dim % r.ndim == 0:  # moveaxis takes 5 us
         r[index.reshape(-1)] = source
     else:
         np.moveaxis(r, dim, 0)[index.reshape(-1)] = np.moveaxis(source, dim, 0)
@@ -295,7 +356,9 @@ def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nd
 def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> ndarray:
     """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
-    return weight.take(index, 0) if weight.flags.c_contiguous else weight[index]    # half the time, where it copies nothing
+    return (
+        weight.take(index, 0) if weight.flags.c_contiguous else weight[index]
+    )  # half the time, where it copies nothing
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:

@@ -1,4 +1,6 @@
-"""Losses: what each element loses, and the negative log-likelihood of classes with its derivative."""
+"""Losses: what each element loses, and the negative log-likelihood of classes with its
+derivative."""
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -19,7 +21,7 @@ def mse_loss(x: ndarray, y: ndarray) -> ndarray:
 def huber_loss(x: ndarray, y: ndarray, delta: float = 1.0) -> ndarray:
     far = np.asarray(x - y)
     np.abs(far, out=far)
-    near = np.minimum(far, delta)                 # 32,768 in 60 us, with `where` 190
+    near = np.minimum(far, delta)  # 32,768 in 60 us, with `where` 190
     far -= 0.5 * near
     far *= near
     return far
@@ -33,14 +35,17 @@ def smooth_l1_loss(x: ndarray, y: ndarray, beta: float = 1.0) -> ndarray:
 def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
     """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
     if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
-        raise ValueError("all elements of input should be between 0 and 1; cure: apply a sigmoid, or use "
-                         "binary_cross_entropy_with_logits")
+        raise ValueError(
+            "all elements of input should be between 0 and 1; cure: apply a sigmoid, or use "
+            "binary_cross_entropy_with_logits"
+        )
     low = x.dtype.type(-100)
     return (y - 1) * np.maximum(np.log1p(-x), low) - y * np.maximum(np.log(x), low)
 
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
-    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where x is inf and y is 0."""
+    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where
+    x is inf and y is 0."""
     low, high = np.minimum(x, 0), np.maximum(x, 0)
     return np.log1p(np.exp(low - high)) + high * (1 - y) - low * y
 
@@ -63,47 +68,61 @@ def places(t: ndarray) -> tuple:
 
 @lru_cache(maxsize=64)
 def grid(shape: tuple[int, ...]) -> list[ndarray]:
-    """Places along each dimension, which broadcast to the shape; shared, so not to be written to. 30 us of 100 that the loss
-    of 2 images of 8 x 8 takes."""
+    """Places along each dimension, which broadcast to the shape; shared, so not to be written to.
+    30 us of 100 that the loss of 2 images of 8 x 8 takes."""
     axes = np.ogrid[tuple(slice(n) for n in shape)]
     for axis in axes:
         axis.flags.writeable = False
     return list(axes)
 
 
-def kept_classes(target: ndarray, weight: ndarray | None, classes: int, ignore_index: int,
-                 dtype: np.dtype) -> tuple[ndarray, ndarray | None]:
+def kept_classes(
+    target: ndarray, weight: ndarray | None, classes: int, ignore_index: int, dtype: np.dtype
+) -> tuple[ndarray, ndarray | None]:
     """Classes to look up and what each counts: its weight, 0 if ignored; None if all count 1.
 
-    RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in range(classes).
-    """
+    RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in
+    range(classes)."""
     if target.dtype != np.int64 and target.dtype != np.uint8:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dtypes.of(target.dtype).scalar_type}; cure: "
-                           "convert it with .long()")
+        raise RuntimeError(
+            "expected target dtype to be Long or Byte, but got "
+            f"{dtypes.of(target.dtype).scalar_type}; cure: "
+            "convert it with .long()"
+        )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
-    high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0      # of which negative ones look huge
+    high = (
+        np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0
+    )  # of which negative ones look huge
     if high < classes and not 0 <= ignore_index < classes:
         return t, None if weight is None else weight[t]
     ignored = t == ignore_index
     t = np.where(ignored, 0, t)
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
-        raise IndexError(f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them "
-                         f"from 0 to {classes - 1}")
+        raise IndexError(
+            f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them "
+            f"from 0 to {classes - 1}"
+        )
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 
 
-def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str) -> ndarray:
+def nll_loss(
+    x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str
+) -> ndarray:
     """-weight[t] x[n, t]; its sum, or its mean over the weights."""
-    if reduction != "none" and is_half(x):        # in float32, as torch does: sums in bfloat16 stop at 256
-        return np.asarray(nll_loss(single(x), target, single(weight), ignore_index, reduction)).astype(x.dtype)
+    if reduction != "none" and is_half(
+        x
+    ):  # in float32, as torch does: sums in bfloat16 stop at 256
+        return np.asarray(
+            nll_loss(single(x), target, single(weight), ignore_index, reduction)
+        ).astype(x.dtype)
     t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
     found = x[places(t)]
     if counts is not None:
         found = times(found, counts)
     if reduction == "none":
         return -found
-    total = -np.add.reduce(found.ravel())         # half as long as with axis=None
+    total = -np.add.reduce(found.ravel())  # half as long as with axis=None
     return total if reduction == "sum" else shared_out(total, t, counts)
 
 
@@ -113,11 +132,19 @@ def times(x: ndarray, counts: ndarray) -> ndarray:
         return np.where(counts == 0, x.dtype.type(0), x * counts)
 
 
-def nll_loss_grad(g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int,
-                  reduction: str) -> ndarray:
+def nll_loss_grad(
+    g: ndarray,
+    target: ndarray,
+    weight: ndarray | None,
+    size: tuple,
+    ignore_index: int,
+    reduction: str,
+) -> ndarray:
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
-    if reduction == "mean" and is_half(g):        # which has no 70,000 to divide by
-        return converted(nll_loss_grad(single(g), target, single(weight), size, ignore_index, reduction), g.dtype)
+    if reduction == "mean" and is_half(g):  # which has no 70,000 to divide by
+        return converted(
+            nll_loss_grad(single(g), target, single(weight), size, ignore_index, reduction), g.dtype
+        )
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g
     if reduction == "mean":

@@ -1,9 +1,11 @@
-"""Products: BLAS through NumPy, and compiled loops (fast/matmul_loops.py) for shapes at which they are faster.
+"""Products: BLAS through NumPy, and compiled loops (fast/matmul_loops.py) for shapes at which they
+are faster.
 
-On several cores loops do all that is large: with one product by threads of BLAS among them, a GPT's step took 62 ms
-instead of 42, a large MLP's 100 instead of 57. A few rows times a transpose take OpenBLAS a third of the time the other
-way round: 8 x 128 by 384 x 128 20 us instead of 57, 8 x 1024 by 1024 x 1024 550 instead of 1240; and loops 14 and 330.
-"""
+On several cores loops do all that is large: with one product by threads of BLAS among them, a GPT's
+step took 62 ms instead of 42, a large MLP's 100 instead of 57. A few rows times a transpose take
+OpenBLAS a third of the time the other way round: 8 x 128 by 384 x 128 20 us instead of 57, 8 x 1024
+by 1024 x 1024 550 instead of 1240; and loops 14 and 330."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,19 +15,22 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.loops.budget import Budget
-from rushlight.kernels.float16 import converted, is_half, single
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
+from rushlight.kernels.float16 import converted, is_half, single
+from rushlight.loops.budget import Budget
 
 FLOAT = np.dtype(np.float32)
-FEW, MANY = 1 << 18, 1 << 22                      # multiplications: up to FEW, OpenBLAS uses one thread by itself
-ALONE = 1 << 26                                   # the same once there are loops, which want the cores of spinning threads
-LEAST = 1_000_000                                 # up to which OpenBLAS copies no operand, and is faster
-FLAT, FEW_ROWS = 1200, 40                         # numbers of a result from which, and rows up to which a transpose is slow
-BROAD = 128                                       # columns from which it pays to turn a transposed first operand
-PAID = 1 << 35                                    # after which loops do them: 0.7 s of BLAS; they take 0.3 from disk,
-LOADED = 1 << 33                                  # and 0.07 where Numba has been loaded
+FEW, MANY = 1 << 18, 1 << 22  # multiplications: up to FEW, OpenBLAS uses one thread by itself
+ALONE = 1 << 26  # the same once there are loops, which want the cores of spinning threads
+LEAST = 1_000_000  # up to which OpenBLAS copies no operand, and is faster
+FLAT, FEW_ROWS = (
+    1200,
+    40,
+)  # numbers of a result from which, and rows up to which a transpose is slow
+BROAD = 128  # columns from which it pays to turn a transposed first operand
+PAID = 1 << 35  # after which loops do them: 0.7 s of BLAS; they take 0.3 from disk,
+LOADED = 1 << 33  # and 0.07 where Numba has been loaded
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
@@ -33,31 +38,43 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.dtype.kind in "Vf":
             return converted(mm(single(x), single(y)), x.dtype)
         if x.dtype.kind == "b" and x.size:
-            raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ y.float()")
+            raise NotImplementedError(
+                "\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ "
+                "y.float()"
+            )
     try:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > FEW:
                 return large(x, y)
-            return blas(x, y)                     # small ones cost two thirds of np.matmul's
-        if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:      # one product, not one for each matrix of x
+            return blas(x, y)  # small ones cost two thirds of np.matmul's
+        if (
+            y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous
+        ):  # one product, not one for each matrix of x
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
-            return np.multiply(x, y, order="C")   # outer products: a third of np.matmul's time
+            return np.multiply(x, y, order="C")  # outer products: a third of np.matmul's time
         r = large(x, y) if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > FEW else np.matmul(x, y)
         return r if r.ndim < 3 or r.flags.c_contiguous else r.copy()
     except ValueError:
         left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
         if x.shape[-1] == y.shape[-2]:
-            raise                                 # it is leading dimensions that do not broadcast
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's last size "
-                           "must be the second's size before the last: transpose one?") from None
+            raise  # it is leading dimensions that do not broadcast
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's "
+            "last size "
+            "must be the second's size before the last: transpose one?"
+        ) from None
 
 
-def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None) -> ndarray:
+def large(
+    x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | None = None
+) -> ndarray:
     """x y + more, of more than FEW multiplications; of two matrices, or of many without `more`."""
     work = x.size * y.shape[-1]
     loops = compiled() if suits(x, y) and spent.charge(work) else None
-    if loops is not None and (more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]):
+    if loops is not None and (
+        more is None or more.dtype is FLOAT and more.strides == (4,) and more.shape == y.shape[1:]
+    ):
         out = memory.take((*x.shape[:-1], y.shape[-1]), FLOAT) if out is None else out
         loops(x, y, out, more)
         return out
@@ -69,7 +86,8 @@ def large(x: ndarray, y: ndarray, more: ndarray | None = None, out: ndarray | No
 
 
 def stacked(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """np.matmul of stacks of matrices; outer products, which take it four times as long, by multiplying."""
+    """np.matmul of stacks of matrices; outer products, which take it four times as long, by
+    multiplying."""
     return (np.multiply if x.shape[-1] == 1 else np.matmul)(x, y, out=out)
 
 
@@ -84,12 +102,20 @@ def into(x: ndarray, y: ndarray, out: ndarray) -> None:
 
 
 def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """x y of matrices; by OpenBLAS the other way round where a few rows meet a transpose, as of a layer's weight."""
-    if not (y.ndim == 2 and y.strides[0] == 4 and 2 < len(x) < FEW_ROWS and len(x) * y.shape[1] > FLAT
-            and x.dtype is FLOAT is y.dtype):
+    """x y of matrices; by OpenBLAS the other way round where a few rows meet a transpose, as of a
+    layer's weight."""
+    if not (
+        y.ndim == 2
+        and y.strides[0] == 4
+        and 2 < len(x) < FEW_ROWS
+        and len(x) * y.shape[1] > FLAT
+        and x.dtype is FLOAT is y.dtype
+    ):
         return np.dot(x, y, out)
     work = x.size * y.shape[1]
-    loops = compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.charge(work) else None
+    loops = (
+        compiled() if 0 < work <= FEW and len(y) == x.shape[1] > 1 and spent.charge(work) else None
+    )
     if loops is not None:
         out = np.empty((len(x), y.shape[1]), FLOAT) if out is None else out
         loops(x, y, out)
@@ -102,8 +128,8 @@ def blas(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 
 def suits(x: ndarray, y: ndarray) -> bool:
-    """Whether loops, if there are any, are faster than OpenBLAS (benchmarks/products.py): where the second is a transpose,
-    and where OpenBLAS has to copy or finds few rows or columns."""
+    """Whether loops, if there are any, are faster than OpenBLAS (benchmarks/products.py): where the
+    second is a transpose, and where OpenBLAS has to copy or finds few rows or columns."""
     if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
         return False
     (m, k), (depth, n) = x.shape[-2:], y.shape[-2:]
@@ -120,38 +146,48 @@ def suits(x: ndarray, y: ndarray) -> bool:
 
 def cores() -> int:
     from rushlight.base.threads import cores  # read when first needed
+
     return cores()
 
 
 @cache
 def alone() -> Callable[..., ndarray]:
-    from rushlight.base.threads import alone  # read when first needed; in the function below it takes 1.9 us each time
+    from rushlight.base.threads import (
+        alone,  # read when first needed; in the function below it takes 1.9 us each time
+    )
+
     return alone
 
 
 def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """A product of middle size: other threads would not make it faster, but waiting for them slow (base/threads.py)."""
+    """A product of middle size: other threads would not make it faster, but waiting for them slow
+    (base/threads.py)."""
     return alone()(blas, x, y, out)
 
 
 @cache
 def compiled() -> Callable[..., None] | None:
-    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is faster."""
+    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2,
+    OpenBLAS is faster."""
     if not has_numba():
         return None
     from rushlight.fast import matmul_loops
+
     return matmul_loops.product if matmul_loops.machine()[0] == 16 else None
 
 
-spent = Budget(PAID, PAID - LOADED)                # in multiplications
+spent = Budget(PAID, PAID - LOADED)  # in multiplications
 
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.size != y.size:
-        raise ValueError(f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same "
-                         f"number of elements, but got {x.size} and {y.size} elements respectively")
+        raise ValueError(
+            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the "
+            "same "
+            f"number of elements, but got {x.size} and {y.size} elements respectively"
+        )
     return mm(x, y)
 
 
@@ -159,8 +195,11 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
     if x.ndim != 2 or y.ndim != 1:
         raise ValueError(f"vector + matrix @ vector expected, got {y.ndim}, {x.ndim}, {y.ndim}")
     if x.shape[1] != y.size:
-        raise ValueError(f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); cure: the "
-                         "vector must have as many elements as the matrix has columns")
+        raise ValueError(
+            f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); "
+            "cure: the "
+            "vector must have as many elements as the matrix has columns"
+        )
     return mm(x, y)
 
 
@@ -168,14 +207,22 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
     """x w^T + b; x of any leading shape as one product."""
     if x.shape[-1:] != weight.shape[-1:]:
         if not x.ndim:
-            raise ValueError(f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D; cure: "
-                             "x.reshape(1)")
+            raise ValueError(
+                "both arguments to linear need to be at least 1D, but they are 0D and "
+                f"{weight.ndim}D; cure: "
+                "x.reshape(1)"
+            )
         n = x.shape[-1]
-        raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
-                         f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
-                         f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} (in_features={n}), or the "
-                         f"tensor before it have {weight.shape[-1]}")
-    if bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype:      # rounded once, as in torch
+        raise ValueError(
+            f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
+            f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
+            f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} "
+            f"(in_features={n}), or the "
+            f"tensor before it have {weight.shape[-1]}"
+        )
+    if (
+        bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype
+    ):  # rounded once, as in torch
         return converted(linear(single(x), single(weight), single(bias)), x.dtype)
     flat = x if x.ndim <= 2 else x.reshape(prod(x.shape[:-1]), x.shape[-1])
     if x.dtype is FLOAT and flat.ndim == 2 and flat.size * len(weight) > FEW:

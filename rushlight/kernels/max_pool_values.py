@@ -1,4 +1,5 @@
 """Maxima of windows where nobody asks where they stood: one call of NumPy for each tap."""
+
 from __future__ import annotations
 
 from math import prod
@@ -7,16 +8,24 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS
-from rushlight.kernels.pool import check_reached, max_pool, pooled_size
-from rushlight.kernels.layout import like_images
 from rushlight.kernels.im2col import Ints, taps
+from rushlight.kernels.layout import like_images
+from rushlight.kernels.pool import check_reached, max_pool, pooled_size
 
-TAPS = 16                                         # of a window, up to which a call for each is soon done
+TAPS = 16  # of a window, up to which a call for each is soon done
 
 
-def max_values(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> ndarray:
-    """`max_pool` without places, for which few numbers need one call a tap: 4 x 16 x 128 by twos in 12 us, not 85."""
-    if x.size >= ELEMENTWISE_ELEMENTS or prod(kernel) > TAPS or x.dtype.kind != "f" or x.itemsize < 4:
+def max_values(
+    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> ndarray:
+    """`max_pool` without places, for which few numbers need one call a tap: 4 x 16 x 128 by twos in
+    12 us, not 85."""
+    if (
+        x.size >= ELEMENTWISE_ELEMENTS
+        or prod(kernel) > TAPS
+        or x.dtype.kind != "f"
+        or x.itemsize < 4
+    ):
         return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
     op, size = f"max_pool{len(kernel)}d", x.shape[2:]
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)

@@ -1,4 +1,6 @@
-"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
+"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions
+kept."""
+
 from __future__ import annotations
 
 from math import prod
@@ -7,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, added, along_rows
-from rushlight.kernels.layout import like_images, plain, suggested
 from rushlight.kernels.im2col import wide_dtype
+from rushlight.kernels.layout import like_images, plain, suggested
+from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, added, along_rows
 
 Dims = tuple[int, ...]
-BLOCK = 1 << 16                                   # elements that are normalized in one go
+BLOCK = 1 << 16  # elements that are normalized in one go
 _add = np.add.reduce
 
 
@@ -25,8 +27,14 @@ def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
     return d, mu, added(d * d, dims, True) / n
 
 
-def scaled(d: ndarray, var: ndarray, eps: float, weight: ndarray | None, bias: ndarray | None,
-           dtype: np.dtype) -> ndarray:
+def scaled(
+    d: ndarray,
+    var: ndarray,
+    eps: float,
+    weight: ndarray | None,
+    bias: ndarray | None,
+    dtype: np.dtype,
+) -> ndarray:
     """d / sqrt(var + eps) * weight + bias, written into d."""
     rstd = var + eps
     np.sqrt(rstd, rstd)
@@ -38,14 +46,15 @@ def scaled(d: ndarray, var: ndarray, eps: float, weight: ndarray | None, bias: n
     return d.astype(dtype, copy=False)
 
 
-def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
-               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+def layer_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized along the trailing `dims`, whose shape weight and bias have."""
     if x.size > 2 * BLOCK:
         return by_rows(x, weight, bias, dims, eps)
     if x.ndim - 1 != dims[0] or x.dtype.itemsize == 2 or not 0 < x.size < FEW:
         d, mu, var = moments(plain(x), dims)
-    else:                                         # the same, in calls of NumPy alone: 22 us become 12
+    else:  # the same, in calls of NumPy alone: 22 us become 12
         n = x.shape[-1]
         total = sums_of_rows if n > SIDE_BY_SIDE else _add
         mu = total(x, -1, None, None, True)
@@ -57,17 +66,24 @@ def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: D
 
 
 def sums_of_rows(x: ndarray, *how: Any) -> ndarray:
-    """As `added` adds up rows, whatever their number and order in memory: a row has the same bits alone and among many."""
+    """As `added` adds up rows, whatever their number and order in memory: a row has the same bits
+    alone and among many."""
     return along_rows(plain(x))[..., None]
 
 
-def by_rows(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
-            eps: float) -> tuple[ndarray, ndarray, ndarray]:
-    """`layer_norm`, so many rows at a time that they stay in the cache: of 16 MB, 1.5 to 3 times as fast."""
+def by_rows(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
+    """`layer_norm`, so many rows at a time that they stay in the cache: of 16 MB, 1.5 to 3 times as
+    fast."""
     n = prod([x.shape[d] for d in dims])
     rows = np.ascontiguousarray(x, wide_dtype(x.dtype)).reshape(-1, n)
     weight, bias = (None if a is None else a.reshape(n) for a in (weight, bias))
-    out, mu, var = np.empty_like(rows), np.empty((len(rows), 1), rows.dtype), np.empty((len(rows), 1), rows.dtype)
+    out, mu, var = (
+        np.empty_like(rows),
+        np.empty((len(rows), 1), rows.dtype),
+        np.empty((len(rows), 1), rows.dtype),
+    )
     step = max(1, BLOCK // n)
     squares = np.empty((step, n), rows.dtype)
     for start in range(0, len(rows), step):
@@ -76,18 +92,21 @@ def by_rows(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims
         m[:, 0] = along_rows(rows[block])
         m /= n
         np.subtract(rows[block], m, out=d)
-        v[:, 0] = along_rows(np.multiply(d, d, out=squares[:len(d)]))
+        v[:, 0] = along_rows(np.multiply(d, d, out=squares[: len(d)]))
         v /= n
         scaled(d, v, eps, weight, bias, rows.dtype)
     kept = tuple(1 if d in dims else size for d, size in enumerate(x.shape))
     return out.reshape(x.shape).astype(x.dtype, copy=False), mu.reshape(kept), var.reshape(kept)
 
 
-def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims,
-               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+def batch_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
     x = suggested(x)
-    if x.ndim > 2 and 0 < x.size < FEW and x.dtype.itemsize > 2:    # the same, in calls of NumPy alone: 25 us become 15
+    if (
+        x.ndim > 2 and 0 < x.size < FEW and x.dtype.itemsize > 2
+    ):  # the same, in calls of NumPy alone: 25 us become 15
         n = x.size // x.shape[1]
         mu = _add(x, dims, None, None, True)
         mu /= n
@@ -96,14 +115,21 @@ def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: D
         var /= n
     else:
         d, mu, var = moments(x, dims)
-    return scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype), mu, var
+    return (
+        scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype),
+        mu,
+        var,
+    )
 
 
-def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int,
-               eps: float) -> tuple[ndarray, ndarray, ndarray]:
+def group_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float
+) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized over each group of channels of a sample; weight and bias (C,)."""
     wide = plain(x).astype(wide_dtype(x.dtype), copy=False)
-    out, mu, var = layer_norm(wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps)
+    out, mu, var = layer_norm(
+        wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps
+    )
     out = out.reshape(x.shape)
     if weight is not None:
         out *= per_channel(weight, x.ndim)
@@ -112,8 +138,9 @@ def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups:
     return like_images(out.astype(x.dtype, copy=False), x), mu, var
 
 
-def frozen_batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray,
-                      eps: float) -> ndarray:
+def frozen_batch_norm(
+    x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray, eps: float
+) -> ndarray:
     """batch_norm with mean and var, both (C,), given: a factor and a shift for each channel."""
     wide = wide_dtype(x.dtype)
     factor = 1 / np.sqrt(var + var.dtype.type(eps)) * (1 if weight is None else weight)

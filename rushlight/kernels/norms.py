@@ -1,4 +1,5 @@
 """Norms of vectors and distances of points."""
+
 from __future__ import annotations
 
 import math
@@ -8,15 +9,15 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.summation import added, in_c_order
+from rushlight.base.dependencies import has_numba
 from rushlight.fast.index import REDUCTION_ELEMENTS
 from rushlight.fast.policy import large_arrays
 from rushlight.kernels.matmul import mm
-from rushlight.base.dependencies import has_numba
+from rushlight.kernels.summation import added, in_c_order
 
-ROOM = 1 << 20                                    # so many differences are held at a time
-WIDE, MANY = 96, 25                               # numbers of a point, and points, above which products pay
-NEAR = 0.25                                       # of |x|^2 + |y|^2: less, as a difference of large numbers, lost digits
+ROOM = 1 << 20  # so many differences are held at a time
+WIDE, MANY = 96, 25  # numbers of a point, and points, above which products pay
+NEAR = 0.25  # of |x|^2 + |y|^2: less, as a difference of large numbers, lost digits
 
 
 def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False) -> ndarray:
@@ -35,9 +36,13 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
     if p == 1:
         return added(size, axes, keepdim)
     if math.isinf(p):
-        return in_c_order((np.maximum if p > 0 else np.minimum).reduce(size, axes, None, None, keepdim, **start(p)))
+        return in_c_order(
+            (np.maximum if p > 0 else np.minimum).reduce(
+                size, axes, None, None, keepdim, **start(p)
+            )
+        )
     exponent = size.dtype.type(p)
-    return added(size ** exponent, axes, keepdim) ** (1 / exponent)
+    return added(size**exponent, axes, keepdim) ** (1 / exponent)
 
 
 def farthest(x: ndarray) -> ndarray:
@@ -56,6 +61,7 @@ def distances() -> Callable | None:
     if not has_numba():
         return None
     from rushlight.loops.cache import compiled
+
     return compiled(DISTANCES)
 
 
@@ -85,7 +91,13 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     m, n = x.shape[-2:]
     k = y.shape[-2]
-    if n >= WIDE and min(m, k) > MANY and x.dtype == y.dtype and x.dtype.kind == "f" and x.itemsize > 2:
+    if (
+        n >= WIDE
+        and min(m, k) > MANY
+        and x.dtype == y.dtype
+        and x.dtype.kind == "f"
+        and x.itemsize > 2
+    ):
         made = by_products(np.broadcast_to(x, (*batch, m, n)), np.broadcast_to(y, (*batch, k, n)))
         if made is not None:
             return made
@@ -97,8 +109,20 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
         return r
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     for at in np.ndindex(batch):
-        near(*[a[tuple([i if size > 1 else 0 for i, size in zip(at[len(batch) + 2 - a.ndim:], a.shape)])] for a in (x, y)],
-             r[at])
+        near(
+            *[
+                a[
+                    tuple(
+                        [
+                            i if size > 1 else 0
+                            for i, size in zip(at[len(batch) + 2 - a.ndim :], a.shape)
+                        ]
+                    )
+                ]
+                for a in (x, y)
+            ],
+            r[at],
+        )
     return r
 
 
@@ -107,19 +131,22 @@ def by_differences(x: ndarray, y: ndarray, r: ndarray) -> None:
     n = x.shape[-1]
     rows = max(1, ROOM * r.shape[-2] // max(1, r.size * n))
     for i in range(0, r.shape[-2] if r.size and n else 0, rows):
-        d = x[..., i:i + rows, None, :] - y[..., None, :, :]
-        r[..., i:i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
+        d = x[..., i : i + rows, None, :] - y[..., None, :, :]
+        r[..., i : i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
 
 
 def by_products(x: ndarray, y: ndarray) -> ndarray | None:
-    """sqrt(|x|^2 + |y|^2 - 2 x y), x and y seen from the mean of y: 1024 x 1024 distances of 512 numbers in 17 ms, by a loop
-    in 35, by NumPy's differences in 210. Where the difference of large numbers lost digits, or is none of numbers (inf,
-    nan), the pairs' own differences are formed; None if they are many.
-    """
+    """sqrt(|x|^2 + |y|^2 - 2 x y), x and y seen from the mean of y: 1024 x 1024 distances of 512
+    numbers in 17 ms, by a loop in 35, by NumPy's differences in 210. Where the difference of large
+    numbers lost digits, or is none of numbers (inf, nan), the pairs' own differences are formed;
+    None if they are many."""
     with np.errstate(all="ignore"):
         middle = y.mean(-2, keepdims=True)
         u, v = x - middle, y - middle
-        whole = np.einsum("...n,...n->...", u, u)[..., None] + np.einsum("...n,...n->...", v, v)[..., None, :]
+        whole = (
+            np.einsum("...n,...n->...", u, u)[..., None]
+            + np.einsum("...n,...n->...", v, v)[..., None, :]
+        )
         r = mm(np.multiply(u, -2, out=u), v.swapaxes(-1, -2))
         r += whole
         whole *= NEAR
@@ -129,13 +156,13 @@ def by_products(x: ndarray, y: ndarray) -> ndarray | None:
         np.sqrt(np.maximum(r, 0, out=r), out=r)
         some = max(1, ROOM // x.shape[-1])
         for start in range(0, len(near[0]), some):
-            *at, i, j = [index[start:start + some] for index in near]
+            *at, i, j = [index[start : start + some] for index in near]
             d = x[(*at, i)] - y[(*at, j)]
             r[(*at, i, j)] = np.sqrt(np.einsum("pn,pn->p", d, d))
     return r
 
 
 def apart(x: ndarray, pairs: ndarray) -> ndarray:
-    """The distances of pairs i < j of rows, numbered i n + j. Of all n^2, half of which nobody wants: 256 rows of 1024
-    numbers in 9 ms, their differences pair by pair in 158."""
+    """The distances of pairs i < j of rows, numbered i n + j. Of all n^2, half of which nobody
+    wants: 256 rows of 1024 numbers in 9 ms, their differences pair by pair in 158."""
     return euclidean(x, x).reshape(-1)[pairs]

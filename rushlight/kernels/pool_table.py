@@ -1,7 +1,8 @@
-"""Maxima of few windows by a table of their places, in a handful of NumPy's calls where passes tap by tap take dozens: 48
-windows of 2 x 2 take 20 us, not 72. Sums of few windows by a product with a matrix of 0 and 1: 3 x 3 in 2 x 3 planes
-of 8 x 8 take 5 us, not 60. The results are those of kernels/pool.py.
-"""
+"""Maxima of few windows by a table of their places, in a handful of NumPy's calls where passes tap
+by tap take dozens: 48 windows of 2 x 2 take 20 us, not 72. Sums of few windows by a product with a
+matrix of 0 and 1: 3 x 3 in 2 x 3 planes of 8 x 8 take 5 us, not 60. The results are those of
+kernels/pool.py."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,8 +15,8 @@ from numpy import ndarray
 
 from rushlight.kernels.im2col import Ints
 
-FEW = 1 << 12        # elements of all windows, up to which tables are the faster
-PRODUCTS = 1 << 17   # multiplications up to which a product is: 10 us
+FEW = 1 << 12  # elements of all windows, up to which tables are the faster
+PRODUCTS = 1 << 17  # multiplications up to which a product is: 10 us
 SUMMED = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
@@ -26,8 +27,9 @@ def few(planes: int, each: Ints) -> bool:
 
 @lru_cache(maxsize=64)
 def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
-    """Where each window's elements stand in the plane, flat (O, K); of shorter windows, after copies of the first. And where
-    its row begins (O,). `cut(size, *dims)`: the slices of one dimension's windows."""
+    """Where each window's elements stand in the plane, flat (O, K); of shorter windows, after
+    copies of the first. And where its row begins (O,). `cut(size, *dims)`: the slices of one
+    dimension's windows."""
     flat = np.arange(prod(size)).reshape(size)
     windows = [flat[window].ravel() for window in product(*map(cut, size, *dims))]
     long = max(map(len, windows))
@@ -38,7 +40,7 @@ def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
 def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
     """Maxima and places of x (P, *size): the first of equals, the last NaN."""
     table, rows = places(cut, x.shape[1:], *dims)
-    windows = x.reshape(len(x), -1).take(table, 1)              # (P, O, K)
+    windows = x.reshape(len(x), -1).take(table, 1)  # (P, O, K)
     best = windows.argmax(2)
     first = np.arange(0, windows.size, table.shape[1]).reshape(best.shape)
     values = windows.take(best + first)
@@ -50,18 +52,34 @@ def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, 
 
 
 @lru_cache(maxsize=64)
-def membership(summed: Callable, dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
-    """1 where an element of the plane is in a window, else 0: (elements, windows). `summed` gives the sums of any planes."""
+def membership(
+    summed: Callable, dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints
+) -> ndarray:
+    """1 where an element of the plane is in a window, else 0: (elements, windows). `summed` gives
+    the sums of any planes."""
     n = prod(size)
-    return np.ascontiguousarray(summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1))
+    return np.ascontiguousarray(
+        summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1)
+    )
 
 
-def sums(summed: Callable, x: ndarray, size: Ints, out: Ints, pairs: Callable, *dims: Ints,
-         back: bool = False) -> ndarray | None:
-    """The sums of x (N, C, *size) over windows (N, C, *out), or `back` from windows to elements; None where there is much to
-    do, and of infinities, as 0 times these is nan."""
+def sums(
+    summed: Callable,
+    x: ndarray,
+    size: Ints,
+    out: Ints,
+    pairs: Callable,
+    *dims: Ints,
+    back: bool = False,
+) -> ndarray | None:
+    """The sums of x (N, C, *size) over windows (N, C, *out), or `back` from windows to elements;
+    None where there is much to do, and of infinities, as 0 times these is nan."""
     n, windows = prod(size), prod(out)
-    if x.dtype not in SUMMED or not 0 < x.shape[0] * x.shape[1] * n * windows <= PRODUCTS or not x.flags.c_contiguous:
+    if (
+        x.dtype not in SUMMED
+        or not 0 < x.shape[0] * x.shape[1] * n * windows <= PRODUCTS
+        or not x.flags.c_contiguous
+    ):
         return None
     table = membership(summed, x.dtype, size, out, pairs, *dims)
     made = x.reshape(-1, windows) @ table.T if back else x.reshape(-1, n) @ table

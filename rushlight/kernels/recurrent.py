@@ -1,15 +1,17 @@
-"""Recurrent layers: one direction of one layer, from its first step to its last, and back through time.
+"""Recurrent layers: one direction of one layer, from its first step to its last, and back through
+time.
 
-What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H) holds w x + b. Rows are
-those of step 0, then those of step 1, ...: T times N of them, or `sizes` = (N, n1, n2, ...), never growing, for sequences
-of different lengths, the longest first. An array (T, N, gates H) is read as rows. h (N, H) is the state; `reverse` runs
-from the last step to the first.
+What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H)
+holds w x + b. Rows are those of step 0, then those of step 1, ...: T times N of them, or `sizes` =
+(N, n1, n2, ...), never growing, for sequences of different lengths, the longest first. An array (T,
+N, gates H) is read as rows. h (N, H) is the state; `reverse` runs from the last step to the first.
 
-Only what depends on the step before is done step by step: forward a product and some elementwise calls with `out=`,
-backward a product and still fewer calls, since all slopes are known by then. Gates are held as (gates, rows, H), so
-that a gate's part of a step is one piece of memory. sigmoid(x) is (tanh(x / 2) + 1) / 2, since tanh is vectorized:
-9 us for 32 x 512 floats, against 14 for exp alone.
-"""
+Only what depends on the step before is done step by step: forward a product and some elementwise
+calls with `out=`, backward a product and still fewer calls, since all slopes are known by then.
+Gates are held as (gates, rows, H), so that a gate's part of a step is one piece of memory.
+sigmoid(x) is (tanh(x / 2) + 1) / 2, since tanh is vectorized: 9 us for 32 x 512 floats, against 14
+for exp alone."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.summation import added
 from rushlight.kernels.im2col import wide_dtype
+from rushlight.kernels.summation import added
 
 Arrays = Sequence[ndarray]
 Sizes = tuple[int, ...] | None
@@ -36,19 +38,25 @@ class Steps:
         ends = list(accumulate(self.sizes))
         falling = sizes is None or list(sizes) == sorted(sizes, reverse=True)
         if not falling or (ends[-1] if ends else 0) != rows or (self.sizes or (batch,))[0] != batch:
-            raise ValueError(f"a state of {batch} rows and steps of {self.sizes} rows do not fit {rows} rows of input")
+            raise ValueError(
+                f"a state of {batch} rows and steps of {self.sizes} rows do not fit {rows} rows "
+                "of input"
+            )
         spans = list(zip([0, *ends], ends))
         self.batch, self.reverse, self.even = batch, reverse, not ends or self.sizes[-1] == batch
         self.spans = spans[::-1] if reverse else spans
 
     def before(self, start: ndarray, states: ndarray) -> ndarray:
-        """For each row the state of the step before: start (N, H), states (rows, H) -> (rows, H)."""
+        """For each row the state of the step before: start (N, H), states (rows, H) -> (rows,
+        H)."""
         n = self.batch
         if self.even:
-            return np.concatenate([states[n:], start] if self.reverse else [start, states[:len(states) - n]])
-        place = np.full((len(self.sizes) + 2, n), -1)              # [step + 1, sequence] -> row
+            return np.concatenate(
+                [states[n:], start] if self.reverse else [start, states[: len(states) - n]]
+            )
+        place = np.full((len(self.sizes) + 2, n), -1)  # [step + 1, sequence] -> row
         for i, (a, b) in enumerate(self.spans[::-1] if self.reverse else self.spans):
-            place[i + 1, :b - a] = np.arange(a, b)
+            place[i + 1, : b - a] = np.arange(a, b)
         here, near = place[1:-1], place[2:] if self.reverse else place[:-2]
         row = np.where(near < 0, np.arange(n), near + n)[here >= 0]
         return np.concatenate([start, states])[row]
@@ -59,7 +67,7 @@ class Steps:
             return start.copy()
         final = np.empty((self.batch, states.shape[1]), states.dtype)
         for a, b in self.spans if not self.even else self.spans[-1:]:
-            final[:b - a] = states[a:b]
+            final[: b - a] = states[a:b]
         return final
 
 
@@ -73,7 +81,7 @@ def steps_of(x: ndarray, batch: int, sizes: Sizes, reverse: bool) -> Steps:
 
 def first_rows(state: ndarray, start: ndarray, n: int) -> ndarray:
     """n rows of a state, taken from the start where the sequence begins only now."""
-    return state[:n] if len(state) >= n else np.concatenate([state, start[len(state):n]])
+    return state[:n] if len(state) >= n else np.concatenate([state, start[len(state) : n]])
 
 
 def rows_of(x: ndarray) -> ndarray:
@@ -87,8 +95,13 @@ def in_gates(x: ndarray, gates: int) -> ndarray:
 
 
 def by_gate(weight: ndarray, order: Sequence[int]) -> ndarray:
-    """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n, P)."""
-    return np.take(weight.reshape(len(order), len(weight) // len(order), weight.shape[1]).swapaxes(1, 2), order, axis=0)
+    """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n,
+    P)."""
+    return np.take(
+        weight.reshape(len(order), len(weight) // len(order), weight.shape[1]).swapaxes(1, 2),
+        order,
+        axis=0,
+    )
 
 
 def widened(arrays: Arrays) -> list[ndarray]:
@@ -106,10 +119,16 @@ def shaped(rows: ndarray, like: ndarray) -> ndarray:
     return rows.reshape(*like.shape[:-1], rows.shape[-1])
 
 
-# -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') ----------------------------------------
+# -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') -----------------
 
-LSTM_ORDER = (0, 1, 3, 2)                         # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
-LSTM_PARTS = slice(None), slice(4), slice(3), slice(2), slice(3, 5)   # and c at the end: all, gates, i f o, i f, g c
+LSTM_ORDER = (0, 1, 3, 2)  # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
+LSTM_PARTS = (
+    slice(None),
+    slice(4),
+    slice(3),
+    slice(2),
+    slice(3, 5),
+)  # and c at the end: all, gates, i f o, i f, g c
 
 
 def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
@@ -119,22 +138,29 @@ def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P is not H a projection
-    (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H): i, f, o, g, c'.
-    """
+    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P
+    is not H a projection (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H):
+    i, f, o, g, c'."""
     x, h0, c0, weight, *more = widened(tensors)
     bias, projection = bias_and_projection(more)
-    steps, w, half = steps_of(x, len(h0), sizes, reverse), by_gate(weight, LSTM_ORDER), x.dtype.type(.5)
+    steps, w, half = (
+        steps_of(x, len(h0), sizes, reverse),
+        by_gate(weight, LSTM_ORDER),
+        x.dtype.type(0.5),
+    )
     rows = in_gates(x, 4) if bias is None else in_gates(np.add(x, bias), 4)
-    saved, out = np.empty((5, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
+    saved, out = (
+        np.empty((5, *rows.shape[1:]), x.dtype),
+        np.empty((rows.shape[1], h0.shape[1]), x.dtype),
+    )
     for to, gate in zip(saved, LSTM_ORDER):
         np.multiply(rows[gate], 1 if gate == 2 else half, out=to)
     w[:3] *= half
     now, product, h = np.empty((5, *c0.shape), x.dtype), np.empty((2, *c0.shape), x.dtype), h0
-    now[4], n = c0, -1                            # i, f, o, g and c: i g and f c are one call
+    now[4], n = c0, -1  # i, f, o, g and c: i g and f c are one call
     for a, b in steps.spans:
         h = first_rows(h, h0, b - a)
-        if b - a != n:                            # views are made where the number of rows changes: 3 us a step
+        if b - a != n:  # views are made where the number of rows changes: 3 us a step
             n = b - a
             t, gates, i_f_o, i_f, g_c = (now[part, :n] for part in LSTM_PARTS)
             p, o, c, one, two = product[:, :n], now[2, :n], now[4, :n], *product[:, :n]
@@ -155,7 +181,8 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and c."""
+    """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and
+    c."""
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
@@ -167,9 +194,9 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     dh, dc, scratch = g_h.copy(), g_c.copy(), np.empty_like(c0)
     totals = out if projection is None else np.empty_like(out)
     for a, b in reversed(steps.spans):
-        h, c, t = dh[:b - a], dc[:b - a], scratch[:b - a]
+        h, c, t = dh[: b - a], dc[: b - a], scratch[: b - a]
         np.add(h, g_out[a:b], out=h)
-        m = h                                     # the gradient of o tanh(c)
+        m = h  # the gradient of o tanh(c)
         if projection is not None:
             totals[a:b] = h
             m = h @ projection
@@ -188,7 +215,8 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
 
 
 def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
-    """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h' with c'."""
+    """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h'
+    with c'."""
     i, f, o, g, _ = saved
     slopes, o_slope = np.empty((4, *c.shape), c.dtype), np.multiply(tanh_c, tanh_c)
     for slope, gate, factor in ((slopes[0], i, g), (slopes[1], f, c), (slopes[3], o, tanh_c)):
@@ -201,20 +229,29 @@ def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, n
     return slopes, o_slope
 
 
-# -- GRU: r, z = sigmoid(x + w h + b); n = tanh(x + r (w h + b)); h' = n + z (h - n) -------------------------------------
+# -- GRU: r, z = sigmoid(x + w h + b); n = tanh(x + r (w h + b)); h' = n + z (h - n) ---------------
+
 
 def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows, H), h.
+    """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows,
+    H), h.
 
     Also what the way back needs (4, rows, H): r, z, n, and the w h + b of n.
     """
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = steps_of(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
-    saved, out = np.empty((4, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
-    half, scratch, h = x.dtype.type(.5), np.empty((3, *h0.shape), x.dtype), h0
+    steps, rows, w = (
+        steps_of(x, len(h0), sizes, reverse),
+        in_gates(x, 3),
+        by_gate(weight, (0, 1, 2)),
+    )
+    saved, out = (
+        np.empty((4, *rows.shape[1:]), x.dtype),
+        np.empty((rows.shape[1], h0.shape[1]), x.dtype),
+    )
+    half, scratch, h = x.dtype.type(0.5), np.empty((3, *h0.shape), x.dtype), h0
     b_h = bias[0].reshape(3, 1, len(bias[0]) // 3) if bias else None
     for a, b in steps.spans:
-        h, t, n = first_rows(h, h0, b - a), scratch[:, :b - a], saved[2, a:b]
+        h, t, n = first_rows(h, h0, b - a), scratch[:, : b - a], saved[2, a:b]
         rz = t[:2]
         np.matmul(h, w, out=t)
         if b_h is not None:
@@ -241,17 +278,22 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     out, g_out = rows_of(out), rows_of(g_out)
     before = steps.before(h0, out)
     slopes, n_slope = gru_slopes(saved, before)
-    grads = np.empty((len(out), 3 * hidden), x.dtype)              # of w h + b
-    by_gates, totals, dh, scratch = in_gates(grads, 3), np.empty_like(out), g_h.copy(), np.empty_like(h0)
+    grads = np.empty((len(out), 3 * hidden), x.dtype)  # of w h + b
+    by_gates, totals, dh, scratch = (
+        in_gates(grads, 3),
+        np.empty_like(out),
+        g_h.copy(),
+        np.empty_like(h0),
+    )
     for a, b in reversed(steps.spans):
-        h, t = dh[:b - a], scratch[:b - a]
+        h, t = dh[: b - a], scratch[: b - a]
         total = np.add(h, g_out[a:b], out=totals[a:b])
         np.multiply(slopes[:, a:b], total, out=by_gates[:, a:b])
         np.matmul(grads[a:b], weight, out=h)
         np.multiply(total, saved[1, a:b], out=t)
         np.add(h, t, out=h)
     of_x = grads.copy()
-    np.multiply(totals, n_slope, out=of_x[:, 2 * hidden:])
+    np.multiply(totals, n_slope, out=of_x[:, 2 * hidden :])
     found = [of_x.reshape(x.shape), dh, grads.T @ before, *([added(grads, (0,))] if bias else [])]
     return narrowed(found, tensors[0])
 
@@ -267,16 +309,22 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
     return slopes, n_slope
 
 
-# -- RNN: h' = tanh or relu of x + w h -----------------------------------------------------------------------------------
+# -- RNN: h' = tanh or relu of x + w h -------------------------------------------------------------
+
 
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H), h."""
+    """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H),
+    h."""
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = steps_of(x, len(h0), sizes, reverse), rows_of(x), np.ascontiguousarray(weight.T)
+    steps, rows, w = (
+        steps_of(x, len(h0), sizes, reverse),
+        rows_of(x),
+        np.ascontiguousarray(weight.T),
+    )
     rows = rows + bias[0] if bias else rows
     out, product, h = np.empty_like(rows), np.empty_like(h0), h0
     for a, b in steps.spans:
-        t, to = product[:b - a], out[a:b]
+        t, to = product[: b - a], out[a:b]
         np.matmul(first_rows(h, h0, b - a), w, out=t)
         np.add(rows[a:b], t, out=t)
         h = np.maximum(t, 0, out=to) if relu else np.tanh(t, out=to)
@@ -292,9 +340,14 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
     slopes = (out > 0).astype(out.dtype) if relu else 1 - out * out
     grads, dh = np.empty_like(out), g_h.copy()
     for a, b in reversed(steps.spans):
-        h, g = dh[:b - a], grads[a:b]
+        h, g = dh[: b - a], grads[a:b]
         np.add(h, g_out[a:b], out=h)
         np.multiply(h, slopes[a:b], out=g)
         np.matmul(g, weight, out=h)
-    found = [grads.reshape(x.shape), dh, grads.T @ steps.before(h0, out), *([added(grads, (0,))] if bias else [])]
+    found = [
+        grads.reshape(x.shape),
+        dh,
+        grads.T @ steps.before(h0, out),
+        *([added(grads, (0,))] if bias else []),
+    ]
     return narrowed(found, tensors[0])

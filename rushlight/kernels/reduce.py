@@ -1,4 +1,5 @@
 """Reductions: kernel(x, dims, keepdim), with dims a tuple or None for all dimensions."""
+
 from __future__ import annotations
 
 import math
@@ -9,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.summation import FEW, ROWS, added, in_c_order
 from rushlight.base.dtypes import of
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain
+from rushlight.kernels.summation import FEW, ROWS, added, in_c_order
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
-HANDFUL = 16                                      # of the largest, up to which they are looked for one by one
-EACH = 128                                        # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
-NARROW = 16                                       # elements of a row up to which many rows are taken column by column
-NOISE = {4: np.float32(2.0 ** -24), 8: 2.0 ** -80}          # the square of what a mean may be off by, by bytes
+HANDFUL = 16  # of the largest, up to which they are looked for one by one
+EACH = 128  # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
+NARROW = 16  # elements of a row up to which many rows are taken column by column
+NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # the square of what a mean may be off by, by bytes
 FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
 
 
@@ -31,7 +32,8 @@ def somewhere(x: ndarray) -> bool:
 
 
 def wide_sum(x: ndarray) -> np.dtype | None:
-    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's own."""
+    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's
+    own."""
     kind = x.dtype.kind
     if kind in "iub":
         return np.dtype(np.int64)
@@ -41,18 +43,25 @@ def wide_sum(x: ndarray) -> np.dtype | None:
 def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
-        return added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
+        return (
+            added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
+        )
     if dtype is FLOAT32:
         x, half = single(x), x.dtype
-        return plain(np.asarray(added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
-                                ).astype(half))
+        return plain(
+            np.asarray(
+                added(x, dims, keepdim)
+                if ufunc is np.add
+                else ufunc.reduce(x, dims, None, None, keepdim)
+            ).astype(half)
+        )
     r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
     return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
 
 def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
-    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of each row: the largest
-    of each of 10,000 rows of 8 in 60 us, not 430."""
+    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of
+    each row: the largest of each of 10,000 rows of 8 in 60 us, not 430."""
     n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
     if not (1 < n <= NARROW and x.size >= FEW):
         return ufunc.reduce(x, dims, None, None, keepdim)
@@ -63,25 +72,38 @@ def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.dtype is FLOAT32:                        # the ordinary case, 0.4 us sooner
+    if x.dtype is FLOAT32:  # the ordinary case, 0.4 us sooner
         if dims is not None or keepdim:
             r = added(x, dims, keepdim)
             return r if r.ndim < 2 else plain(r)
-        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
-        return x.ravel().dot(_ONES[x.size]) if x.size <= 64 else _add(x, None) if x.size < FEW else added(x)
+        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on
+        # a busy machine)
+        return (
+            x.ravel().dot(_ONES[x.size])
+            if x.size <= 64
+            else _add(x, None)
+            if x.size < FEW
+            else added(x)
+        )
     return totalled(np.add, x, dims, keepdim)
 
 
 def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if dims is None and x.size >= FEW and x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+    if (
+        dims is None
+        and x.size >= FEW
+        and x.dtype.kind == "f"
+        and x.dtype.itemsize > 2
+        and x.flags.c_contiguous
+    ):
         r = multiplied(x.reshape(-1))
         return r.reshape((1,) * x.ndim) if keepdim else r
     return totalled(np.multiply, x, dims, keepdim)
 
 
 def multiplied(x: ndarray) -> ndarray:
-    """The product of a vector, of 512 numbers side by side first: one after the other, each waits for the one before.
-    51,200 in 0.02 ms, NumPy takes 0.08."""
+    """The product of a vector, of 512 numbers side by side first: one after the other, each waits
+    for the one before. 51,200 in 0.02 ms, NumPy takes 0.08."""
     n = x.size // 512 * 512
     return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
 
@@ -92,10 +114,13 @@ def count(x: ndarray, dims: Dims) -> int:
 
 def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind in "iub":
-        raise TypeError("could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                        f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()")
+        raise TypeError(
+            "could not infer output dtype. Input dtype must be either a floating point or complex "
+            "dtype. "
+            f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()"
+        )
     n = count(x, dims)
-    if x.dtype.itemsize == 2 and n:               # the sum may be larger than the largest of float16
+    if x.dtype.itemsize == 2 and n:  # the sum may be larger than the largest of float16
         return plain(np.asarray(added(single(x), dims, keepdim) / np.float32(n)).astype(x.dtype))
     r = sum(x, dims, keepdim)
     return r / x.dtype.type(n) if n else np.full_like(r, np.nan)
@@ -103,10 +128,12 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind == "c":
-        raise RuntimeError("nansum on CPU does not support complex inputs; cure: take .real and .imag")
-    r = sum(x, dims, keepdim)                     # nan only where there is one, or infinities of both signs
+        raise RuntimeError(
+            "nansum on CPU does not support complex inputs; cure: take .real and .imag"
+        )
+    r = sum(x, dims, keepdim)  # nan only where there is one, or infinities of both signs
     if x.dtype.kind not in "fV" or not (r != r).any():
-        return r                                  # a million in 0.3 ms; to look for nan first took 1.9
+        return r  # a million in 0.3 ms; to look for nan first took 1.9
     return sum(where(x != x, 0, x), dims, keepdim)
 
 
@@ -130,11 +157,14 @@ def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -
 def refuse(x: ndarray, kinds: str, what: str) -> None:
     """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
     if x.dtype.kind in kinds and x.size:
-        raise NotImplementedError(f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)")
+        raise NotImplementedError(
+            f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)"
+        )
 
 
 def check_dim(x: ndarray, dim: int) -> None:
-    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0 and -1."""
+    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0
+    and -1."""
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise np.exceptions.AxisError(dim, max(x.ndim, 1))
 
@@ -142,8 +172,11 @@ def check_dim(x: ndarray, dim: int) -> None:
 def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = IndexError) -> None:
     """An error where there is nothing to choose from: in the whole array, or along a dimension."""
     if dims is None and not x.size:
-        raise whole(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                    "with the 'dim' argument.")
+        raise whole(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim "
+            "with the 'dim' argument."
+        )
     for d in () if dims is None else dims if isinstance(dims, tuple) else (dims,):
         if x.ndim > d and not x.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -160,7 +193,8 @@ def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def finite_max(x: ndarray, dims: Dims) -> ndarray:
-    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may be subtracted."""
+    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may
+    be subtracted."""
     if x.size == 0:
         return np.zeros((), x.dtype)
     m = np.maximum.reduce(x, dims, None, None, True)
@@ -168,12 +202,15 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
 
 
 def in_single(kernel: Callable) -> Callable:
-    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow, nor stop at 2048."""
+    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow,
+    nor stop at 2048."""
+
     @wraps(kernel)
     def call(x: ndarray, *args: Any) -> ndarray:
         if x.dtype.itemsize == 2 and x.dtype.kind in "fV":
             return converted(np.asarray(kernel(single(x), *args)), x.dtype)
         return kernel(x, *args)
+
     return call
 
 
@@ -187,8 +224,12 @@ def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 @in_single
 def softmax(x: ndarray, dim: int) -> ndarray:
-    x = plain(x)                                  # exp as x's dtype has it: whole numbers have none
-    e = np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
+    x = plain(x)  # exp as x's dtype has it: whole numbers have none
+    e = (
+        np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype)
+        if x.size
+        else x.copy()
+    )
     e /= np.add.reduce(e, dim, None, None, True)
     return e
 
@@ -207,7 +248,7 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
-    if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:        # 8 us become 5
+    if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:  # 8 us become 5
         d = x - _add(x, dims, None, None, dims is not None) / n
         total = np.asarray(_add(d * d, dims, None, None, keepdim))
     else:
@@ -217,14 +258,20 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     if dims is None:
         dims = tuple(range(x.ndim))
     if dims and n > 1 and doubtful(total, first := x[first_along(dims, x.ndim)], n):
-        if x.dtype is FLOAT32:                    # in double precision all digits count, and equal numbers give 0
+        if x.dtype is FLOAT32:  # in double precision all digits count, and equal numbers give 0
             d = (wide := x.astype(np.float64)) - added(wide, dims, True) / n
             total = np.asarray(added(d * d, dims, keepdim)).astype(FLOAT32)
         else:
             clear(total, x, dims, first)
     left = n - correction
     total = in_c_order(total)
-    return total / total.dtype.type(left) if left > 0 else total / total.dtype.type(0) if n else total * np.nan
+    return (
+        total / total.dtype.type(left)
+        if left > 0
+        else total / total.dtype.type(0)
+        if n
+        else total * np.nan
+    )
 
 
 @lru_cache
@@ -234,13 +281,19 @@ def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
 
 
 def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
-    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first` numbers say how large."""
+    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first`
+    numbers say how large."""
     least = abs(first) if first.dtype.kind == "c" else first
-    return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
+    return bool(
+        np.count_nonzero(
+            squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])
+        )
+    )
 
 
 def clear(squares: ndarray, x: ndarray, dims: tuple[int, ...], first: ndarray) -> None:
-    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`."""
+    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs
+    ask `std == 0`."""
     squares.reshape(first.shape)[((x == first) & np.isfinite(first)).all(dims, keepdims=True)] = 0
 
 
@@ -255,7 +308,9 @@ def argmin(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray
 def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: str) -> ndarray:
     if x.dtype.kind in ("cb" if name[:3] == "arg" else "c"):
         what = "complex" if x.dtype.kind == "c" else "bool"
-        raise RuntimeError(f"{name}(): does not support {what} input; cure: convert it with .to(dtype)")
+        raise RuntimeError(
+            f"{name}(): does not support {what} input; cure: convert it with .to(dtype)"
+        )
     try:
         return np.asarray(find(x, dim, keepdims=keepdim))
     except ValueError:
@@ -269,11 +324,15 @@ def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 
 def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim)
+    return chosen(
+        x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim
+    )
 
 
 def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim)
+    return chosen(
+        x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim
+    )
 
 
 def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
@@ -294,7 +353,8 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
-    """What has been met so far; float32 in float64, as torch does: the error would grow with every step."""
+    """What has been met so far; float32 in float64, as torch does: the error would grow with every
+    step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
     r = ufunc.accumulate(np.atleast_1d(plain(x)), dim, wide).reshape(x.shape)
     return r.astype(np.float32) if wide is np.float64 else r
@@ -309,20 +369,26 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The extreme so far, and the last place where it stood; a nan is it from where it stands on."""
+    """The extreme so far, and the last place where it stood; a nan is it from where it stands
+    on."""
     values = ufunc.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)
     return values, np.maximum.accumulate(np.where(here, places, 0), dim)
 
 
-def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
-    """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
+def sort(
+    x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True
+) -> tuple[ndarray, ndarray]:
+    """Values in order and where each came from; equal elements stay in order, nan counts as
+    largest."""
     if x.dtype.kind == "c":
-        raise RuntimeError("Sort does not support complex dtypes on CPU; cure: sort x.abs() or x.real")
+        raise RuntimeError(
+            "Sort does not support complex dtypes on CPU; cure: sort x.abs() or x.real"
+        )
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    if descending:                                # stable: sort the mirror image, and look at it in the mirror again
+    if descending:  # stable: sort the mirror image, and look at it in the mirror again
         index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim).copy()
     else:
         index = np.ascontiguousarray(in_order(x, dim))
@@ -330,7 +396,8 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
-    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy puts anywhere."""
+    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy
+    puts anywhere."""
     return (x.astype(np.float32) if x.dtype.kind == "V" else x).argsort(dim, kind="stable")
 
 
@@ -339,7 +406,8 @@ def mirrored(x: ndarray, dim: int) -> ndarray:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12, rows in 0.6 of it."""
+    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12,
+    rows in 0.6 of it."""
     if x.size == x.shape[dim]:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
@@ -348,23 +416,30 @@ def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
     return np.take_along_axis(x, index, dim)
 
 
-def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[ndarray, ndarray]:
+def topk(
+    x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[ndarray, ndarray]:
     if x.dtype.kind in "cb":
-        raise RuntimeError(f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; cure: "
-                           "convert it with .to(dtype)")
+        raise RuntimeError(
+            f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; "
+            "cure: "
+            "convert it with .to(dtype)"
+        )
     n = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range; cure: 0 <= k <= {n}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    if x.size >= FEW and dim % x.ndim < x.ndim - 1:        # 1000 x 1000: 7 ms, across rows 28
+    if x.size >= FEW and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms, across rows 28
         made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
         return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
-    if k == 1 and largest:                        # nan is the largest for both
+    if k == 1 and largest:  # nan is the largest for both
         index = position(ndarray.argmax, x, dim, True, "topk")
         return along(x, index, dim), index
     some = None
-    if 0 < 2 * k < n and x.size > EACH * min(k, 12) and x.dtype.kind != "V":    # a partition: a fifth of the time of sorting
+    if (
+        0 < 2 * k < n and x.size > EACH * min(k, 12) and x.dtype.kind != "V"
+    ):  # a partition: a fifth of the time of sorting
         made = one_by_one(x, k, dim, largest) if k <= min(HANDFUL, n // 8) else None
         if made is not None:
             return made
@@ -377,16 +452,23 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
-    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a partition 290. None where what
-    was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the largest."""
+    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a
+    partition 290. None where what was taken cannot be told from what is left, or where the smallest
+    are asked for and there is a nan, the largest."""
     rows = np.array(x.swapaxes(dim, -1), order="C")
     shape = (*rows.shape[:-1], k)
     rows = rows.reshape(-1, x.shape[dim])
-    flat, begins, find = rows.reshape(-1), np.arange(0, x.size, x.shape[dim]), ndarray.argmax if largest else ndarray.argmin
+    flat, begins, find = (
+        rows.reshape(-1),
+        np.arange(0, x.size, x.shape[dim]),
+        ndarray.argmax if largest else ndarray.argmin,
+    )
     values, index = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
     taken = np.array(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
     if largest:
-        taken = np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)          # the least, 0 of bytes
+        taken = (
+            np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)
+        )  # the least, 0 of bytes
     for i in range(k):
         index[:, i] = at = find(rows, 1)
         at += begins

@@ -1,11 +1,12 @@
-"""Remainders and whole quotients of many numbers, to the bit those of NumPy, which takes a call of libm or a division of
-the processor for each.
+"""Remainders and whole quotients of many numbers, to the bit those of NumPy, which takes a call of
+libm or a division of the processor for each.
 
-float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right, since x / y is no nearer to
-a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits. With n = floor(x / y) that and y are added, which is
-exact too where it matters to the nearest float32. Other blocks, and those with nan or infinity, are left to NumPy, which
-takes four times as long. So does a compiled loop, once it has paid: 2 million in 4 ms, block by block in 16.
-"""
+float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right,
+since x / y is no nearer to a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits.
+With n = floor(x / y) that and y are added, which is exact too where it matters to the nearest
+float32. Other blocks, and those with nan or infinity, are left to NumPy, which takes four times as
+long. So does a compiled loop, once it has paid: 2 million in 4 ms, block by block in 16."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,23 +16,25 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-LEAST = 1 << 11                                   # numbers from which it is worth while
-MANY = 1 << 15                                    # numbers from which a loop is asked
-BLOCK = 1 << 13                                   # numbers that stay in the cache
-SURE = 2.0 ** 28
+LEAST = 1 << 11  # numbers from which it is worth while
+MANY = 1 << 15  # numbers from which a loop is asked
+BLOCK = 1 << 13  # numbers that stay in the cache
+SURE = 2.0**28
 FLOAT = np.dtype(np.float32)
 
 
 def whole_remainder(x: ndarray, y: ndarray) -> ndarray:
-    """x - y floor(x / y) of integers: NumPy has vectors for the quotient, none for the remainder."""
-    with np.errstate(all="ignore"):               # the least integer by -1
+    """x - y floor(x / y) of integers: NumPy has vectors for the quotient, none for the
+    remainder."""
+    with np.errstate(all="ignore"):  # the least integer by -1
         r = np.floor_divide(x, y)
         r *= y
         return np.subtract(x, r, out=r)
 
 
 def rest(rounded: np.ufunc, q: ndarray, x: ndarray, y: ndarray) -> bool:
-    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room for the quotient."""
+    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room
+    for the quotient."""
     np.divide(x, y, out=q)
     rounded(q, out=q)
     sure = -q.min() < SURE and q.max() < SURE
@@ -53,20 +56,24 @@ def remainder(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -
         np.remainder(x, y.astype(FLOAT), out=out)
         return
     np.copyto(out, wide, casting="same_kind")
-    if y.min() < 0:                               # of which 0 has the sign, too
+    if y.min() < 0:  # of which 0 has the sign, too
         np.copysign(out, y, out=out)
 
 
 def floor_divide(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -> None:
     np.divide(wide, y, out=q)
     np.floor(q, out=q)
-    if -q.min() < 2.0 ** 22 and q.max() < 2.0 ** 22 and np.abs(y).max() < np.inf:
+    if -q.min() < 2.0**22 and q.max() < 2.0**22 and np.abs(y).max() < np.inf:
         np.copyto(out, q, casting="same_kind")
     else:
         np.floor_divide(x, y.astype(FLOAT), out=out)
 
 
-BLOCKS: dict[np.ufunc, Callable] = {np.fmod: fmod, np.remainder: remainder, np.floor_divide: floor_divide}
+BLOCKS: dict[np.ufunc, Callable] = {
+    np.fmod: fmod,
+    np.remainder: remainder,
+    np.floor_divide: floor_divide,
+}
 
 
 def divided(ufunc: np.ufunc, x: ndarray, y: ndarray) -> Any:
@@ -81,7 +88,10 @@ def divided(ufunc: np.ufunc, x: ndarray, y: ndarray) -> Any:
     return ufunc(x, y)
 
 
-LOOPS = {np.fmod: ("trunc64", "a"), np.remainder: ("floor64", "b")}    # how a quotient is rounded, whose sign the rest has
+LOOPS = {
+    np.fmod: ("trunc64", "a"),
+    np.remainder: ("floor64", "b"),
+}  # how a quotient is rounded, whose sign the rest has
 REST = """def kernel(x, y, out):
     restrict()
     wide()
@@ -99,28 +109,43 @@ REST = """def kernel(x, y, out):
 
 @cache
 def loop(ufunc: np.ufunc, one: bool) -> Any:
-    """The loop for arrays, or for an array and `one` number; it gives the largest |n|, nan where a rest is none."""
+    """The loop for arrays, or for an array and `one` number; it gives the largest |n|, nan where a
+    rest is none."""
     from rushlight.loops.tiering import Loop
+
     rounded, sign = LOOPS[ufunc]
     text = REST.format(at="()" if one else "i", rounded=rounded, sign=sign)
-    return Loop(lambda: text, 25, lambda: (np.ones(1, FLOAT), np.ones(() if one else 1, FLOAT), np.ones(1, FLOAT)))
+    return Loop(
+        lambda: text,
+        25,
+        lambda: (np.ones(1, FLOAT), np.ones(() if one else 1, FLOAT), np.ones(1, FLOAT)),
+    )
 
 
 def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     """The rests of large arrays; None while NumPy is to do it, and where a rest is not sure."""
-    if not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)]) or y.ndim and x.shape != y.shape:
+    if (
+        not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)])
+        or y.ndim
+        and x.shape != y.shape
+    ):
         return None
     paid = loop(ufunc, not y.ndim)
     if paid.function is None:
         paid.pay(x.size)
         return None
-    from rushlight.loops.parallel import parallel_for
     from rushlight.base.buffer_pool import memory
+    from rushlight.loops.parallel import parallel_for
+
     out, worst = memory.take(x.shape, FLOAT), []
     flat, others, made = x.reshape(-1), y.reshape(-1) if y.ndim else y, out.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
-        worst.append(paid.function(flat[first:end], others[first:end] if others.ndim else others, made[first:end]))
+        worst.append(
+            paid.function(
+                flat[first:end], others[first:end] if others.ndim else others, made[first:end]
+            )
+        )
 
     parallel_for(part, x.size, MANY)
     return out if all([n < SURE for n in worst]) else None
@@ -131,14 +156,16 @@ def by_blocks(function: Callable, x: ndarray, y: ndarray) -> ndarray:
     out = np.empty(x.shape, FLOAT)
     if not out.size:
         return out
-    rows = max(1, BLOCK * len(out) // out.size)   # at a time
+    rows = max(1, BLOCK * len(out) // out.size)  # at a time
     rooms = np.empty((2, rows, *out.shape[1:]))
     number = None if y.ndim else y.astype(np.float64)
     with np.errstate(all="ignore"):
         for start in range(0, len(out), rows):
             here = slice(start, start + rows)
             part = out[here]
-            q, wide = rooms[:, :len(part)]
+            q, wide = rooms[:, : len(part)]
             wide[...] = x[here]
-            function(q, wide, x[here], y[here].astype(np.float64) if number is None else number, part)
+            function(
+                q, wide, x[here], y[here].astype(np.float64) if number is None else number, part
+            )
     return out

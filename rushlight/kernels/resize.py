@@ -1,9 +1,10 @@
-"""Sums along one dimension of elements at given positions, times given weights: resizing in every mode, and
-its gradient, which is the same sums with a table turned around.
+"""Sums along one dimension of elements at given positions, times given weights: resizing in every
+mode, and its gradient, which is the same sums with a table turned around.
 
-`how` names a table: (mode, size, *settings). All modes are functions from these to positions and weights, of shape
-(taps, out); a position says which of `size` elements is meant, and weights None are ones.
-"""
+`how` names a table: (mode, size, *settings). All modes are functions from these to positions and
+weights, of shape (taps, out); a position says which of `size` elements is meant, and weights None
+are ones."""
+
 from __future__ import annotations
 
 from functools import cache, lru_cache
@@ -13,17 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.loops.tiering import Loop
-from rushlight.fast.reductions import FLOAT, MUCH
 from rushlight.base.buffer_pool import memory
-from rushlight.kernels.layout import suggests_last
+from rushlight.fast.reductions import FLOAT, MUCH
 from rushlight.kernels.im2col import wide_dtype
+from rushlight.kernels.layout import suggests_last
+from rushlight.loops.tiering import Loop
 
-A = -0.75                                         # of the cubic convolution
-Rows = tuple[ndarray, "ndarray | None"]           # positions and weights, (taps, out)
+A = -0.75  # of the cubic convolution
+Rows = tuple[ndarray, "ndarray | None"]  # positions and weights, (taps, out)
 
 
-# -- positions and weights ---------------------------------------------------------------------------------------------
+# -- positions and weights -------------------------------------------------------------------------
+
 
 def nearest(size: int, out: int, scale: float, half: float = 0.0) -> Rows:
     """The positions that are picked, rounded as torch's."""
@@ -61,19 +63,23 @@ def lanczos(t: ndarray) -> ndarray:
 
 
 # how far a filter reaches, and its weight at a distance
-FILTERS = {"bilinear": (1, lambda t: np.maximum(1 - t, 0)), "bicubic": (2, lambda t: cubic(t, -0.5)),
-           "lanczos": (3, lanczos)}
+FILTERS = {
+    "bilinear": (1, lambda t: np.maximum(1 - t, 0)),
+    "bicubic": (2, lambda t: cubic(t, -0.5)),
+    "lanczos": (3, lanczos),
+}
 
 
 def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
-    """A filter as wide as what one element of the result stands for; aligned corners change the scale alone, as torch's."""
+    """A filter as wide as what one element of the result stands for; aligned corners change the
+    scale alone, as torch's."""
     width = max(scale, 1.0)
     taps, weight = FILTERS[shape]
     reach = width * taps
     centre = scale * (np.arange(out) + 0.5)
     low = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
     high = np.minimum((centre + reach + 0.5).astype(np.int64), size)
-    first = np.minimum(low, size - (high - low).max())           # as many taps for each, all of them inside
+    first = np.minimum(low, size - (high - low).max())  # as many taps for each, all of them inside
     at = first + np.arange((high - low).max())[:, None]
     t = np.abs((at - centre + 0.5) / width)
     weights = weight(t) * ((low <= at) & (at < high))
@@ -84,7 +90,9 @@ MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": 
 
 
 class Table(NamedTuple):
-    """Tap k is for the elements `outs[k]` of the result, None for all; it has positions and weights, None for ones."""
+    """Tap k is for the elements `outs[k]` of the result, None for all; it has positions and
+    weights, None for ones."""
+
     out: int
     outs: list[ndarray | None]
     places: list[ndarray]
@@ -119,31 +127,38 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
     return found
 
 
-# -- sums --------------------------------------------------------------------------------------------------------------
+# -- sums ------------------------------------------------------------------------------------------
+
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
-    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose of that."""
-    if dim and suggests_last(x):                  # the same of the array as it lies
+    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the
+    transpose of that."""
+    if dim and suggests_last(x):  # the same of the array as it lies
         return np.moveaxis(blend(np.moveaxis(x, 1, -1), (dim - 1) or x.ndim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None
     if x.dtype == np.uint8 and not picks:
-        return np.clip(np.floor(by_taps(x.astype(np.float64), dim, in_short(found)) + 0.5), 0, 255).astype(np.uint8)
+        return np.clip(
+            np.floor(by_taps(x.astype(np.float64), dim, in_short(found)) + 0.5), 0, 255
+        ).astype(np.uint8)
     wide = x if picks else x.astype(wide_dtype(x.dtype), copy=False)
     made = by_loop(wide, dim, how, back) if wide.dtype is FLOAT else None
     return (by_taps(wide, dim, found) if made is None else made).astype(x.dtype, copy=False)
 
 
 def in_short(found: Table) -> Table:
-    """The table with weights in as many binary places as fit into 16 bits, in which torch mixes bytes."""
+    """The table with weights in as many binary places as fit into 16 bits, in which torch mixes
+    bytes."""
     weights = [np.ones(len(at)) if w is None else w for at, w in zip(found.places, found.weights)]
     most = max(0.0, *[w.max() for w in weights])
-    unit = next((2.0 ** n for n in range(22) if int(0.5 + most * 2 ** (n + 1)) >= 1 << 15), 2.0 ** 22)
-    return found._replace(weights=[np.trunc(w * unit + np.copysign(0.5, w)) / unit for w in weights])
+    unit = next((2.0**n for n in range(22) if int(0.5 + most * 2 ** (n + 1)) >= 1 << 15), 2.0**22)
+    return found._replace(
+        weights=[np.trunc(w * unit + np.copysign(0.5, w)) / unit for w in weights]
+    )
 
 
 def by_taps(x: ndarray, dim: int, found: Table) -> ndarray:
-    shape = (*x.shape[:dim], found.out, *x.shape[dim + 1:])
+    shape = (*x.shape[:dim], found.out, *x.shape[dim + 1 :])
     column = (-1,) + (1,) * (x.ndim - dim - 1)
     total: Any = None
     for k, (outs, places, weights) in enumerate(zip(found.outs, found.places, found.weights)):
@@ -159,7 +174,7 @@ def by_taps(x: ndarray, dim: int, found: Table) -> ndarray:
     return total
 
 
-# -- the same in loops, to the last bit --------------------------------------------------------------------------------
+# -- the same in loops, to the last bit ------------------------------------------------------------
 
 # x is (planes, size, after), starts (out + 1,), the k-th tap of element o has place[starts[o] + k]
 ACROSS = """def kernel(x, starts, places, weights, out):
@@ -186,8 +201,8 @@ ACROSS = """def kernel(x, starts, places, weights, out):
                         out[i, o, j] += x[i, p, j] * v
 """
 
-# where nothing comes after: x (planes, size), out (planes, out). As many planes as a register has numbers are turned, so
-# that those of one position lie together: 3 to 6 times as fast as one by one
+# where nothing comes after: x (planes, size), out (planes, out). As many planes as a register has
+# numbers are turned, so that those of one position lie together: 3 to 6 times as fast as one by one
 ALONG = """def kernel(x, starts, places, weights, out):
     restrict()
     planes, size, many = x.shape[0], x.shape[1], out.shape[1]
@@ -217,11 +232,12 @@ ALONG = """def kernel(x, starts, places, weights, out):
             for k in range({n}):
                 put(out, (i + k) * many + j, get(turned, j * {n} + k))
 """
-PLANES = 16                                       # as many as `ALONG` needs on any processor
+PLANES = 16  # as many as `ALONG` needs on any processor
 
 
 def along_text() -> str:
     from rushlight.loops.simd import machine
+
     return ALONG.format(n=machine()[0])
 
 
@@ -232,7 +248,11 @@ def example(*shape: int) -> tuple:
 
 @cache
 def loop_of(flat: bool) -> Loop:
-    return Loop(along_text, 30, lambda: example(PLANES, 1)) if flat else Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
+    return (
+        Loop(along_text, 30, lambda: example(PLANES, 1))
+        if flat
+        else Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
+    )
 
 
 @lru_cache(maxsize=256)
@@ -247,8 +267,9 @@ def listed(how: tuple, back: bool) -> tuple[ndarray, ...]:
 
 
 def by_loop(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
-    """float32, laid out in C order (a sum's gradient is one number: 16 to 3.7 ms a step); None while NumPy is to do it."""
-    after, out = prod(x.shape[dim + 1:]), table(how, back).out
+    """float32, laid out in C order (a sum's gradient is one number: 16 to 3.7 ms a step); None
+    while NumPy is to do it."""
+    after, out = prod(x.shape[dim + 1 :]), table(how, back).out
     flat, loop = after == 1, loop_of(after == 1)
     many = x.size // max(1, x.shape[dim] * after)
     if not x.size or flat and many < PLANES:
@@ -256,13 +277,18 @@ def by_loop(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
     if loop.function is None:
         loop.pay(many * after * max(x.shape[dim], out))
         return None
-    made = memory.take((*x.shape[:dim], out, *x.shape[dim + 1:]), FLOAT)
+    made = memory.take((*x.shape[:dim], out, *x.shape[dim + 1 :]), FLOAT)
     tail = () if flat else (after,)
-    arguments = np.ascontiguousarray(x).reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail)
+    arguments = (
+        np.ascontiguousarray(x).reshape(many, -1, *tail),
+        *listed(how, back),
+        made.reshape(many, out, *tail),
+    )
     if max(x.size, made.size) < MUCH:
         loop.function(*arguments)
         return made
     from rushlight.loops.parallel import cores, in_parts  # not where there are no threads
+
     if many < PLANES * cores():
         loop.function(*arguments)
     else:

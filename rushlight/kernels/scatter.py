@@ -1,4 +1,5 @@
 """Elements sent to places, and reduced there."""
+
 from __future__ import annotations
 
 from math import prod
@@ -6,23 +7,34 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.index import scatter_into
 from rushlight.fast.scatter_loops import land, line_of, places
+from rushlight.kernels.index import scatter_into
 
 
-def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
+def reduce_at(
+    x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True
+) -> ndarray:
     """x with source[i][j] reduced into [index[i][j]][j] for dim 0, and so on."""
     return reduce_into(np.array(x, order="C"), index, source, dim, reduce, include_self)
 
 
-def reduce_into(r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
+def reduce_into(
+    r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True
+) -> ndarray:
     """`reduce_at` into r, which lies in C order."""
     if index.size == 0:
         return r
     target, index, source = (a if a.ndim else a.reshape(1) for a in (r, index, source))
     if not include_self:
         scatter_into(target, index, np.asarray(neutral(reduce, r.dtype), r.dtype), dim)
-    land(target, index, np.broadcast_to(source, index.shape), dim, "sum" if reduce == "mean" else reduce, "scatter_reduce")
+    land(
+        target,
+        index,
+        np.broadcast_to(source, index.shape),
+        dim,
+        "sum" if reduce == "mean" else reduce,
+        "scatter_reduce",
+    )
     if reduce == "mean":
         n = np.maximum(counts(target.shape, index, dim) + int(include_self), 1)
         target[...] = target // n if r.dtype.kind in "iub" else target / n
@@ -33,7 +45,9 @@ def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
     """How often each place of an array of this shape is named."""
     line = line_of(index, shape, dim)
     if line is None:
-        return np.bincount(places(shape, index, dim).reshape(-1), minlength=prod(shape)).reshape(shape)
+        return np.bincount(places(shape, index, dim).reshape(-1), minlength=prod(shape)).reshape(
+            shape
+        )
     return np.bincount(line, minlength=shape[dim]).reshape((-1,) + (1,) * (len(shape) - dim - 1))
 
 

@@ -1,4 +1,5 @@
 """Shape kernels: views where NumPy can make one, copies where it must."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.summation import added
-from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.base.memory_format import copy_of, room_like, strides_in
+from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
 from rushlight.kernels.layout import (
@@ -24,8 +24,10 @@ from rushlight.kernels.layout import (
     suggests_last,
     with_strides,
 )
+from rushlight.kernels.summation import added
 
-SMALL = 1 << 16                                   # elements of a mask that is remembered
+SMALL = 1 << 16  # elements of a mask that is remembered
+
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
@@ -33,17 +35,21 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
             return x.reshape(shape)
         return without_copy(x, shape)
     except ValueError as error:
-        raise RuntimeError(f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for what is "
-                           "left") from error
+        raise RuntimeError(
+            f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for "
+            "what is "
+            "left"
+        ) from error
 
 
 def without_copy(x: ndarray, shape: tuple) -> ndarray:
-    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers in the last dimension."""
+    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers
+    in the last dimension."""
     try:
         return x.reshape(shape, copy=False)
     except ValueError:
         return copied(x).reshape(shape)
-    except TypeError:                             # NumPy 2.0 does not know
+    except TypeError:  # NumPy 2.0 does not know
         return x.reshape(shape)
 
 
@@ -54,18 +60,30 @@ def misshapen(x: ndarray, shape: tuple) -> str:
     if shape.count(-1) > 1:
         return "only one dimension can be inferred"
     if not x.size and -1 in shape and 0 in shape:
-        return (f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
-                "can be any value and is ambiguous")
+        return (
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+            "unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
     return f"shape '{list(shape)}' is invalid for input of size {x.size}"
 
 
 def view(x: ndarray, shape: tuple) -> ndarray:
     """reshape, but only where no copy is needed."""
     r = reshape(x, shape)
-    if r.base is not x and (r.base is None or r.base is not x.base) and x.size and not np.may_share_memory(r, x):
-        raise ValueError("view size is not compatible with input tensor's size and stride (at least one dimension "
-                         "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() copies "
-                         "where it must")
+    if (
+        r.base is not x
+        and (r.base is None or r.base is not x.base)
+        and x.size
+        and not np.may_share_memory(r, x)
+    ):
+        raise ValueError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension "
+            "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() "
+            "copies "
+            "where it must"
+        )
     return r
 
 
@@ -74,17 +92,24 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
     if -1 in shape:
         extra = len(shape) - x.ndim
         if -1 in shape[:extra]:
-            raise ValueError("the size -1 isn't allowed in a leading, non-existing dimension of expand")
+            raise ValueError(
+                "the size -1 isn't allowed in a leading, non-existing dimension of expand"
+            )
         shape = tuple(x.shape[i - extra] if n == -1 else n for i, n in enumerate(shape))
     if x.ndim > len(shape):
-        raise ValueError(f"the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
-                         f"dimensions in the tensor ({x.ndim})")
+        raise ValueError(
+            f"the number of sizes provided ({len(shape)}) must be greater or equal to the number "
+            "of "
+            f"dimensions in the tensor ({x.ndim})"
+        )
     x = np.asarray(x)
     more = len(shape) - x.ndim
     if shape[more:] == x.shape and shape[:more] == (1,) * more:
-        return x[(None,) * more + (...,)]         # each element once: it may be written to
+        return x[(None,) * more + (...,)]  # each element once: it may be written to
     try:
-        if x.flags.c_contiguous and all([m in (1, n) for m, n in zip(x.shape, shape[more:])]):   # 3 us become 2
+        if x.flags.c_contiguous and all(
+            [m in (1, n) for m, n in zip(x.shape, shape[more:])]
+        ):  # 3 us become 2
             own = [step if n == m else 0 for n, m, step in zip(x.shape, shape[more:], x.strides)]
             r = np.ndarray(shape, x.dtype, x, 0, [0] * more + own)
             r.flags.writeable = False
@@ -95,11 +120,15 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
 
 
 def not_expanded(old: tuple, new: tuple) -> str:
-    """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
+    """torch's sentence for a shape that does not broadcast to another of as many or more
+    dimensions."""
     at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
-    return (f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton "
-            f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
-            "cure: only sizes 1 are repeated")
+    return (
+        f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at "
+        "non-singleton "
+        f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
+        "cure: only sizes 1 are repeated"
+    )
 
 
 def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
@@ -113,7 +142,8 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
-    """Elements moved along dimensions, those that fall off coming in at the other end; or moved back."""
+    """Elements moved along dimensions, those that fall off coming in at the other end; or moved
+    back."""
     images = x
     for move, d in zip(moves, axes):
         n = x.shape[d]
@@ -135,7 +165,11 @@ def triu(x: ndarray, diagonal: int = 0) -> ndarray:
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
     """What is on a diagonal or below."""
-    return remembered(rows, columns, diagonal) if rows * columns <= SMALL else np.tri(rows, columns, diagonal, bool)
+    return (
+        remembered(rows, columns, diagonal)
+        if rows * columns <= SMALL
+        else np.tri(rows, columns, diagonal, bool)
+    )
 
 
 @lru_cache(maxsize=16)
@@ -178,8 +212,8 @@ def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
         raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.ndim and start_dim == end:
         return x
-    middle = prod(x.shape[start_dim:end + 1])
-    return x.reshape(x.shape[:start_dim] + (middle,) + x.shape[end + 1:])
+    middle = prod(x.shape[start_dim : end + 1])
+    return x.reshape(x.shape[:start_dim] + (middle,) + x.shape[end + 1 :])
 
 
 def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
@@ -188,13 +222,16 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
     try:
         part = np.empty(extent(x, dim), bool).reshape(shape).shape
     except ValueError as error:
-        raise RuntimeError(f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
-                           f"({x.shape[dim]}) in the input tensor") from error
-    return x.reshape(x.shape[:dim] + part + x.shape[dim + 1:])
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
+            f"({x.shape[dim]}) in the input tensor"
+        ) from error
+    return x.reshape(x.shape[:dim] + part + x.shape[dim + 1 :])
 
 
 def extent(x: ndarray, dim: int) -> int:
-    """The size of a dimension; NumPy's error for one that is not there becomes torch's (failures.failure)."""
+    """The size of a dimension; NumPy's error for one that is not there becomes torch's
+    (failures.failure)."""
     if dim >= x.ndim:
         raise np.exceptions.AxisError(dim, x.ndim)
     return x.shape[dim]
@@ -202,12 +239,16 @@ def extent(x: ndarray, dim: int) -> int:
 
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
     if not x.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first")
+        raise RuntimeError(
+            "narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first"
+        )
     n = extent(x, dim)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {start})"
+        )
     start = start + n if start < 0 else start
     if not 0 <= start <= start + length <= n:
         raise ValueError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
@@ -217,7 +258,10 @@ def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
 def select(x: ndarray, dim: int, index: int) -> ndarray:
     n = extent(x, dim)
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at "
+            f"dimension {dim}"
+        )
     return x[(slice(None),) * dim + (index, ...)]
 
 
@@ -236,7 +280,7 @@ def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarr
     if dim0 == dim1:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim0}, {dim1}")
     r = np.diagonal(x, offset, dim0, dim1)[...]
-    with suppress(ValueError):                    # NumPy hands it out read-only; of a read-only array it stays so
+    with suppress(ValueError):  # NumPy hands it out read-only; of a read-only array it stays so
         r.flags.writeable = True
     return r
 
@@ -249,32 +293,43 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 
 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
-    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they overlap."""
+    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they
+    overlap."""
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]
-    if x.flags.c_contiguous and x.dtype.kind != "V" and 0 < size <= n:   # 3 us, the functions for it take 25
-        shape = *x.shape[:dim], (n - size) // step + 1, *x.shape[dim + 1:], size
-        r = np.ndarray(shape, x.dtype, x, 0, (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:], x.strides[dim]))
+    if (
+        x.flags.c_contiguous and x.dtype.kind != "V" and 0 < size <= n
+    ):  # 3 us, the functions for it take 25
+        shape = *x.shape[:dim], (n - size) // step + 1, *x.shape[dim + 1 :], size
+        r = np.ndarray(
+            shape,
+            x.dtype,
+            x,
+            0,
+            (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :], x.strides[dim]),
+        )
         r.flags.writeable = step >= size and x.flags.writeable
         return r
-    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=step >= size and x.flags.writeable)
+    windows = np.lib.stride_tricks.sliding_window_view(
+        x, size, dim, writeable=step >= size and x.flags.writeable
+    )
     return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
 
 def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
-    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window at once as windows are
-    apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
+    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window
+    at once as windows are apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
     if not shape:
         return np.asarray(np.add.reduce(g))
     before, count, n = (slice(None),) * dim, g.shape[dim], shape[dim]
     rows = max(-(-n // step), count + -(-size // step) - 1)
-    r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1:]), g.dtype)
+    r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1 :]), g.dtype)
     g = np.moveaxis(g, -1, dim + 1)
     for k in range(0, size, step):
         part = g[(*before, slice(None), slice(k, k + step))]
         r[(*before, slice(k // step, k // step + count), slice(part.shape[dim + 1]))] += part
-    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1:])[(*before, slice(n))])
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[(*before, slice(n))])
 
 
 def contiguous(x: ndarray) -> ndarray:
@@ -291,7 +346,8 @@ def laid_out(x: ndarray, order: tuple) -> ndarray:
 
 
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
-    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y says too little."""
+    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y
+    says too little."""
     if not isinstance(x, ndarray):
         raise TypeError("overwrite() takes arrays")
     return np.broadcast_to(y, x.shape).astype(x.dtype)
@@ -300,14 +356,20 @@ def overwrite(x: ndarray, y: ndarray) -> ndarray:
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
     kept = [t for t in tensors if t.shape != (0,)]
-    if not kept:                                  # along whichever dimension
+    if not kept:  # along whichever dimension
         return tensors[0].copy()
     try:
         return joined_like(np.concatenate(kept, dim), kept)
     except ValueError as error:
-        if not -kept[0].ndim <= dim < kept[0].ndim and all([t.shape == kept[0].shape for t in kept]) and kept[0].ndim:
+        if (
+            not -kept[0].ndim <= dim < kept[0].ndim
+            and all([t.shape == kept[0].shape for t in kept])
+            and kept[0].ndim
+        ):
             raise
-        raise RuntimeError(f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first") from error
+        raise RuntimeError(
+            f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first"
+        ) from error
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
@@ -319,15 +381,23 @@ def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
 
 
 def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
-    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as attention's do."""
+    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as
+    attention's do."""
     first, along = parts[0], [a.shape[dim] for a in parts]
     owner, strides = first.base, first.strides
-    if owner.__class__ is ndarray and owner.flags.c_contiguous and all([
-            a.base is owner and a.strides == strides and a.dtype is first.dtype for a in parts]):
+    if (
+        owner.__class__ is ndarray
+        and owner.flags.c_contiguous
+        and all(
+            [a.base is owner and a.strides == strides and a.dtype is first.dtype for a in parts]
+        )
+    ):
         starts = [a.__array_interface__["data"][0] for a in parts]
         if all([b - a == n * strides[dim] for a, b, n in zip(starts, starts[1:], along)]):
-            shape = (*first.shape[:dim], builtins_sum(along), *first.shape[dim + 1:])
-            return np.ndarray(shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides)
+            shape = (*first.shape[:dim], builtins_sum(along), *first.shape[dim + 1 :])
+            return np.ndarray(
+                shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides
+            )
     return cat(parts, dim)
 
 
@@ -341,8 +411,11 @@ def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
             return f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}"
         for d in range(t.ndim):
             if d != dim and t.shape[d] != first.shape[d]:
-                return (f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but got "
-                        f"size {t.shape[d]} for tensor number {i} in the list.")
+                return (
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                    f"{first.shape[d]} but got "
+                    f"size {t.shape[d]} for tensor number {i} in the list."
+                )
     return "cannot concatenate"
 
 
@@ -352,25 +425,32 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
     shape = tensors[0].shape
     if any([t.shape != shape for t in tensors]):
         i = next(i for i, t in enumerate(tensors) if t.shape != shape)
-        raise ValueError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-                         f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat")
+        raise ValueError(
+            f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+            f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat"
+        )
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]
         return joined_like(np.concatenate(tensors, new_dim), tensors)
-    joined = joined_like(np.concatenate(tensors, new_dim), tensors)      # 16 of 3 x 8 x 8 in 5 us, np.stack takes 12
+    joined = joined_like(
+        np.concatenate(tensors, new_dim), tensors
+    )  # 16 of 3 x 8 x 8 in 5 us, np.stack takes 12
     return joined.reshape(*shape[:new_dim], len(tensors), *shape[new_dim:])
 
 
 def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
-    if x.ndim > 1:                                # rows in 0.1 us each, by keys 0.2
+    if x.ndim > 1:  # rows in 0.1 us each, by keys 0.2
         return list(x if dim == 0 else x.transpose(dim, *range(dim), *range(dim + 1, x.ndim)))
     return [x[i, ...] for i in range(x.shape[dim])]
 
 
 def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarray]:
     if builtins_sum(lengths) != extent(x, dim):
-        raise ValueError(f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size "
-                         f"at dimension {dim}), but got split_sizes={list(lengths)}")
+        raise ValueError(
+            f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input "
+            "tensor's size "
+            f"at dimension {dim}), but got split_sizes={list(lengths)}"
+        )
     return [x[key] for key in keys_of(tuple(lengths), dim)]
 
 
@@ -389,7 +469,10 @@ builtins_sum = sum
 
 def repeat(x: ndarray, shape: tuple) -> ndarray:
     if len(shape) < x.ndim:
-        raise ValueError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise ValueError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
     return plain(np.tile(x, shape))
 
 
@@ -404,4 +487,8 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    return x.astype(dtype.numpy) if x.size < HALF_ELEMENTS and x.flags.c_contiguous else converted(x, dtype.numpy)
+    return (
+        x.astype(dtype.numpy)
+        if x.size < HALF_ELEMENTS and x.flags.c_contiguous
+        else converted(x, dtype.numpy)
+    )

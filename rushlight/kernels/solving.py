@@ -1,4 +1,5 @@
 """Determinants, inverses and equations, for matrices and stacks of them (..., n, n)."""
+
 from __future__ import annotations
 
 from math import prod
@@ -6,11 +7,11 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.kernels.factorizations import adjoint, codes, lapack, lu_core
 from rushlight.base.dependencies import scipy_part
+from rushlight.kernels.factorizations import adjoint, codes, lapack, lu_core
 
-SMALL = 16                                        # rows and columns up to which triangles are solved side by side
-NARROW = 64                                       # and up to which exp is worked out in double: 64 in 1.3 of the time
+SMALL = 16  # rows and columns up to which triangles are solved side by side
+NARROW = 64  # and up to which exp is worked out in double: 64 in 1.3 of the time
 # NumPy's own modules warn of overflow and division by zero; torch gives inf and nan silently.
 _quiet = np.errstate(all="ignore")
 
@@ -28,18 +29,20 @@ def linalg_slogdet(x: ndarray) -> tuple[ndarray, ndarray]:
 
 @_quiet
 def cofactors(x: ndarray) -> ndarray:
-    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular values, which is exact
-    everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values.
-    """
+    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular
+    values, which is exact everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is
+    the product of the other singular values."""
     if not x.size:
         return x.copy()
     inverse = linalg_inv_ex(x)[0]
-    size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(-1)          # the condition in the inf norm
+    size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(
+        -1
+    )  # the condition in the inf norm
     near = ~(size < 0.1 / np.finfo(x.dtype).eps ** 0.5)
     if near.all():
         return of_singular_values(x)
     r = np.linalg.det(x)[..., None, None] * inverse.mT
-    if near.any():                                # 1 of 500 3 x 3: all of them took seven times as long
+    if near.any():  # 1 of 500 3 x 3: all of them took seven times as long
         r[near] = of_singular_values(x[near])
     return r
 
@@ -54,7 +57,9 @@ def of_singular_values(x: ndarray) -> ndarray:
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     unit = np.linalg.det(u) * np.linalg.det(vh)
-    return (unit[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()).astype(x.dtype, copy=False)
+    return (unit[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()).astype(
+        x.dtype, copy=False
+    )
 
 
 def failed(x: ndarray) -> ndarray:
@@ -64,8 +69,8 @@ def failed(x: ndarray) -> ndarray:
 
 @_quiet
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
-    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or 0; of those the
-    inverse is inf."""
+    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or
+    0; of those the inverse is inf."""
     if not x.size:
         return x.copy(), codes(x)
     try:
@@ -79,7 +84,8 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
 
 @_quiet
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
-    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is inf."""
+    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is
+    inf."""
     if not (a.size and b.size):
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*batch, *b.shape[-2:]), b.dtype), codes(a)
@@ -94,7 +100,9 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
 
 def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool = False) -> ndarray:
     """X with a X = b, of a only one triangle read; the diagonal taken as 1 if `unitriangular`."""
-    trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs("trsm", dtype=a.dtype)
+    trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs(
+        "trsm", dtype=a.dtype
+    )
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
     n, k = b.shape[-2:]
@@ -106,18 +114,24 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
             # in Fortran's order, where C's is its transpose: nothing is copied
             one = a[i]
             straight = one.flags.f_contiguous and not one.flags.c_contiguous
-            r[i] = trsm(1.0, one if straight else one.T, b[i], lower=upper != straight, trans_a=0 if straight else 1,
-                        diag=unitriangular)
+            r[i] = trsm(
+                1.0,
+                one if straight else one.T,
+                b[i],
+                lower=upper != straight,
+                trans_a=0 if straight else 1,
+                diag=unitriangular,
+            )
     return r
 
 
 @_quiet
 def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
-    """`triangular` of many small matrices, row after row of all of them at once: they stand side by side, the innermost
-    dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one after the other in 1.2;
-    of 16 x 16 in 0.6, 1.6."""
+    """`triangular` of many small matrices, row after row of all of them at once: they stand side by
+    side, the innermost dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one
+    after the other in 1.2; of 16 x 16 in 0.6, 1.6."""
     a, r = (np.array(np.moveaxis(t.reshape(-1, *t.shape[-2:]), 0, -1), order="C") for t in (a, b))
-    for i in range(len(a))[::-1 if upper else 1]:
+    for i in range(len(a))[:: -1 if upper else 1]:
         if not unitriangular:
             r[i] /= a[i, i]
         rest = slice(i) if upper else slice(i + 1, None)
@@ -125,8 +139,11 @@ def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> nda
     return np.ascontiguousarray(np.moveaxis(r, -1, 0)).reshape(b.shape)
 
 
-def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
-    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has them."""
+def least_squares(
+    a: ndarray, b: ndarray, rcond: float, driver: str
+) -> tuple[ndarray, ndarray, ndarray]:
+    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where
+    the driver has them."""
     lstsq = scipy_part("linalg", "least squares need").lstsq
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
@@ -137,7 +154,9 @@ def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[nd
     gels = lapack("gels", a)
     for i in np.ndindex(batch if a.size and k else (0,)):
         if driver == "gels":
-            x[i] = gels(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[1][:n]
+            x[i] = gels(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[
+                1
+            ][:n]
             continue
         x[i], _, found, s = lstsq(a[i], b[i], rcond, lapack_driver=driver)
         rank[i] = found
@@ -148,7 +167,8 @@ def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[nd
 
 @_quiet
 def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = False) -> ndarray:
-    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
+    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the
+    others."""
     if not x.size:
         return np.zeros((*x.shape[:-2], *x.shape[:-3:-1]), x.dtype)
     if hermitian:
@@ -163,13 +183,11 @@ def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = 
 
 
 def linalg_matrix_exp(x: ndarray) -> ndarray:
-    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009). Small matrices of single
-    precision in double, which takes as long: 100 of 8 x 8 are off by 5e-8 of their largest number, in single by 2e-6.
-    """
+    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009).
+    Small matrices of single precision in double, which takes as long: 100 of 8 x 8 are off by 5e-8
+    of their largest number, in single by 2e-6."""
     if not x.size:
         return x.copy()
     expm = scipy_part("linalg", "matrix_exp needs").expm
     wide = np.promote_types(x.dtype, np.float64) if x.shape[-1] <= NARROW else x.dtype
     return np.asarray(expm(x.astype(wide, copy=False))).astype(x.dtype, copy=False)
-
-

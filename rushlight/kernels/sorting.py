@@ -1,4 +1,6 @@
-"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest number."""
+"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest
+number."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,12 +16,15 @@ def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     """The k-th smallest element along a dimension, k from 1 on."""
     count = counted(x, dim, "kthvalue")
     if not 1 <= k <= count:
-        raise ValueError(f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}")
+        raise ValueError(
+            f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}"
+        )
     return picked(x, k - 1, dim, keepdim)
 
 
 def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    """The element in the middle of those in order, the lower of two; nan, the first, where there is one."""
+    """The element in the middle of those in order, the lower of two; nan, the first, where there is
+    one."""
     values, index = picked(x, (counted(x, dim, "median") - 1) // 2, dim, True)
     if x.dtype.kind in "fV" and (lost := np.isnan(x)).any() and x.ndim:
         index = np.where(lost.any(dim, keepdims=True), lost.argmax(dim, keepdims=True), index)
@@ -32,12 +37,12 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
     there = ~np.isnan(x)
-    if there.all():                               # the same place in every row, which needs no order
+    if there.all():  # the same place in every row, which needs no order
         return picked(x, (count - 1) // 2, dim, keepdim)
     left = np.count_nonzero(there, dim, keepdims=True)
     places = np.maximum(left - 1, 0) // 2
-    asked = np.unique(places)                     # 20 of 1000 in a third of the time that all take, 100 in two thirds
-    whole = x.dtype.kind == "V" or len(asked) > 50           # bfloat16 has no partition
+    asked = np.unique(places)  # 20 of 1000 in a third of the time that all take, 100 in two thirds
+    whole = x.dtype.kind == "V" or len(asked) > 50  # bfloat16 has no partition
     index = taken(in_order(x, dim) if whole else np.argpartition(x, asked, dim), places, dim)
     return chosen(x, index, dim, keepdim)
 
@@ -61,17 +66,28 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
-        return tuple([np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)])  # type: ignore
+        return tuple(
+            [
+                np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t)
+                for t in (x.dtype, np.int64)
+            ]
+        )  # type: ignore
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)
-    new: ndarray = np.ones(values.shape, bool)    # whether an element begins a run of equal ones, nan being the last
+    new: ndarray = np.ones(
+        values.shape, bool
+    )  # whether an element begins a run of equal ones, nan being the last
     before = values[..., :-1]
     np.not_equal(values[..., 1:], before, out=new[..., 1:])
     if x.dtype.kind in "fV":
         new[..., 1:] &= before == before
     places = np.arange(n)
     lengths = places - np.maximum.accumulate(places * new, -1)
-    found = values.reshape(-1).take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n)).reshape(*rows.shape[:-1], 1)
+    found = (
+        values.reshape(-1)
+        .take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n))
+        .reshape(*rows.shape[:-1], 1)
+    )
     there = rows == found
     if x.dtype.kind in "fV":
         there |= (rows != rows) & (found != found)
@@ -82,7 +98,9 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
 
 def ascending(x: ndarray) -> ndarray:
     """Each row in order, nan last, which NumPy puts anywhere in bfloat16."""
-    return np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
+    return (
+        np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
+    )
 
 
 def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
@@ -100,20 +118,26 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
         index = np.zeros([1 if d == dim else n for d, n in enumerate(x.shape)], np.int64)
-    elif x.dtype.kind == "V":                     # bfloat16 has no partition
+    elif x.dtype.kind == "V":  # bfloat16 has no partition
         index = in_order(x, dim).take([place], dim)
     else:
         index = np.argpartition(x, place, dim).take([place], dim)
     return chosen(x, index, dim, keepdim)
 
 
-# -- searches ----------------------------------------------------------------------------------------------------------
+# -- searches --------------------------------------------------------------------------------------
 
-def searchsorted(x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool) -> ndarray:
-    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x, unless x has one."""
+
+def searchsorted(
+    x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool
+) -> ndarray:
+    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x,
+    unless x has one."""
     side, kind = "right" if right else "left", np.int32 if small else np.int64
     if x.dtype.kind == "V" or x.dtype != values.dtype:
-        wide = np.result_type(*(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values)))
+        wide = np.result_type(
+            *(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values))
+        )
         x, values = x.astype(wide), values.astype(wide)
     if sorter is not None:
         x = np.take_along_axis(x, sorter, -1)
@@ -131,13 +155,16 @@ def isin(elements: ndarray, among: ndarray, invert: bool) -> ndarray:
     return np.isin(elements, among, invert=invert)
 
 
-# -- sets --------------------------------------------------------------------------------------------------------------
+# -- sets ------------------------------------------------------------------------------------------
 
-Runs = tuple[ndarray, ndarray, ndarray]           # what is there, where each element is among it, and how often
+Runs = tuple[
+    ndarray, ndarray, ndarray
+]  # what is there, where each element is among it, and how often
 
 
 def unique(x: ndarray, dim: int | None) -> Runs:
-    """The distinct elements, in order; with `dim` the distinct slices, in the order of their elements."""
+    """The distinct elements, in order; with `dim` the distinct slices, in the order of their
+    elements."""
     if dim is None:
         flat = x.reshape(-1)
         counted = by_counting(flat)
@@ -153,7 +180,8 @@ def unique(x: ndarray, dim: int | None) -> Runs:
 
 
 def by_counting(x: ndarray) -> Runs | None:
-    """The distinct ones of whole numbers that lie close together, as labels do: 2 million in 15 ms, sorted in 500."""
+    """The distinct ones of whole numbers that lie close together, as labels do: 2 million in 15 ms,
+    sorted in 500."""
     if x.dtype.kind not in "iub" or x.dtype == np.uint64 or not x.size:
         return None
     low, high = int(x.min()), int(x.max())
@@ -167,8 +195,8 @@ def by_counting(x: ndarray) -> Runs | None:
 
 
 def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
-    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone, in a fifth of the
-    time."""
+    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone,
+    in a fifth of the time."""
     if dim is None and not more:
         x = x.reshape(-1)
         return x[beginnings(x)], np.empty(0, np.int64), np.empty(0, np.int64)
@@ -209,12 +237,14 @@ def slices(x: ndarray, dim: int) -> ndarray:
         return x.reshape(1, 1)
     n = x.shape[dim]
     if not x.size and n:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
     return np.moveaxis(x, dim, 0).reshape(n, x.size // n if n else 0)
 
 
 def back(rows: ndarray, x: ndarray, dim: int) -> ndarray:
     if not x.ndim:
         return rows.reshape(1)
-    rest = x.shape[:dim] + x.shape[dim + 1:]
+    rest = x.shape[:dim] + x.shape[dim + 1 :]
     return np.moveaxis(rows.reshape(len(rows), *rest), 0, dim)

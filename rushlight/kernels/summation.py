@@ -1,4 +1,5 @@
 """Adding up along dimensions, in float32 as exactly as torch does."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,63 +10,95 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.base.memory_format import room_like
+from rushlight.fast.index import HALF_ELEMENTS
 
-try:                                              # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
+try:  # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
     from numpy._core.multiarray import c_einsum as rows_einsum
 except ImportError:
     rows_einsum = np.einsum
 
-FEW = 4096                                        # so many elements are added sooner than BLAS is called
-ROWS = 128                                        # as many are added up one after the other
-SIDE_BY_SIDE = 7                                  # elements of a row that NumPy adds up one after the other
-LONG = 1024                                       # elements of a row up to which einsum is as exact
-SHARED = 1 << 13                                  # elements from which BLAS's threads share a product
-SHORT = 16                                        # elements of a row that are added up together with other rows
+FEW = 4096  # so many elements are added sooner than BLAS is called
+ROWS = 128  # as many are added up one after the other
+SIDE_BY_SIDE = 7  # elements of a row that NumPy adds up one after the other
+LONG = 1024  # elements of a row up to which einsum is as exact
+SHARED = 1 << 13  # elements from which BLAS's threads share a product
+SHORT = 16  # elements of a row that are added up together with other rows
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
 _add: Any = np.add.reduce
 
 
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
-    """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of rows.
+    """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of
+    rows.
 
-    NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
-    Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time.
-    """
+    NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows
+    is off by 1e-5. Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time."""
     axes = (dims,) if dims.__class__ is int else dims
-    if axes == (0,) and x.ndim == 2 and x.dtype in ONES and x.flags.c_contiguous and (len(x) <= ROWS or x.size >= FEW):
-        r = rows_added(x)                         # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
+    if (
+        axes == (0,)
+        and x.ndim == 2
+        and x.dtype in ONES
+        and x.flags.c_contiguous
+        and (len(x) <= ROWS or x.size >= FEW)
+    ):
+        r = rows_added(x)  # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
         return r[None] if keepdim else r
-    if x.ndim and (axes == (-1,) or axes == (x.ndim - 1,)) and SIDE_BY_SIDE < x.shape[-1] <= LONG and x.dtype in ONES \
-            and x.flags.c_contiguous:
+    if (
+        x.ndim
+        and (axes == (-1,) or axes == (x.ndim - 1,))
+        and SIDE_BY_SIDE < x.shape[-1] <= LONG
+        and x.dtype in ONES
+        and x.flags.c_contiguous
+    ):
         r = rows_einsum("...n->...", x)
         return r[..., None] if keepdim else r
-    if (axes == (1,) or axes == (-2,)) and x.ndim == 3 and x.size >= FEW and x.dtype in ONES and x.flags.c_contiguous:
-        r = rows_added(x)                         # a mean over tokens, 8 x 32 x 128: 4 us, by the long way below 11
+    if (
+        (axes == (1,) or axes == (-2,))
+        and x.ndim == 3
+        and x.size >= FEW
+        and x.dtype in ONES
+        and x.flags.c_contiguous
+    ):
+        r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us, by the long way below 11
         return r[:, None] if keepdim else r
-    if axes and len(axes) > 1 and (n := row_length(x.shape, axes)) and x.dtype in ONES and x.flags.c_contiguous:
-        lead = x.shape[:x.ndim - len(axes)]
+    if (
+        axes
+        and len(axes) > 1
+        and (n := row_length(x.shape, axes))
+        and x.dtype in ONES
+        and x.flags.c_contiguous
+    ):
+        lead = x.shape[: x.ndim - len(axes)]
         r = along_rows(x.reshape(*lead, n))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
-        if x.itemsize == 2 and x.dtype.kind in "fV":      # half precision by way of single: ones would stop at 2048, or 256
+        if (
+            x.itemsize == 2 and x.dtype.kind in "fV"
+        ):  # half precision by way of single: ones would stop at 2048, or 256
             from rushlight.kernels.float16 import converted, single
+
             return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
         return in_c_order(_add(x, dims, None, None, keepdim))
-    if axes is None:                              # a few columns of a matrix would be added row to row
+    if axes is None:  # a few columns of a matrix would be added row to row
         return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
-    if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:           # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
+    if (
+        ends_in_rows(x.shape, axes) and x.flags.c_contiguous
+    ):  # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
         return in_c_order(_add(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
-    if not x.flags.c_contiguous:                  # in the order of memory, if all of it is there
+    if not x.flags.c_contiguous:  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
         order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
         x = np.ascontiguousarray(x.transpose(order))
     total = block_by_block(x, sorted([order.index(d % x.ndim) for d in axes]))
     if x.ndim > 1:
         total = total.transpose([order.index(d) for d in range(x.ndim)])
-    kept = total.shape if keepdim else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
+    kept = (
+        total.shape
+        if keepdim
+        else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
+    )
     return in_c_order(total.reshape(kept))
 
 
@@ -76,15 +109,17 @@ def in_c_order(r: Any) -> Any:
 
 def add_to(a: ndarray, b: ndarray) -> None:
     """a += b."""
-    if a.itemsize == 2 and a.size >= HALF_ELEMENTS:        # 16-bit floats by way of float32
+    if a.itemsize == 2 and a.size >= HALF_ELEMENTS:  # 16-bit floats by way of float32
         from rushlight.kernels.float16 import singly
+
         a[...] = singly("add", np.add, (a, b))
     else:
         np.add(a, b, out=a)
 
 
 def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
-    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the leaf has gaps."""
+    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the
+    leaf has gaps."""
     if leaf.flags.c_contiguous or (r := room_like(leaf, leaf.dtype)).strides != leaf.strides:
         return g.copy()
     r[...] = g
@@ -92,18 +127,21 @@ def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
 
 
 def row_length(shape: tuple, axes: tuple) -> int:
-    """How many elements the last dimensions hold, if these are the last ones, each named once, and they are of rows for
-    einsum; 0 if not."""
+    """How many elements the last dimensions hold, if these are the last ones, each named once, and
+    they are of rows for einsum; 0 if not."""
     ndim = len(shape)
     kept = ndim - len(axes)
     n = prod(shape[kept:])
     if not SIDE_BY_SIDE < n <= LONG:
         return 0
-    return n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
+    return (
+        n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
+    )
 
 
 def ends_in_rows(shape: tuple, axes: tuple) -> bool:
-    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such sums."""
+    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such
+    sums."""
     d, n = len(shape) - 1, 1
     while d in axes:
         n *= shape[d]
@@ -112,11 +150,13 @@ def ends_in_rows(shape: tuple, axes: tuple) -> bool:
 
 
 def along_rows(x: ndarray) -> ndarray:
-    """The sum of each row (..., n). Of 8 to 1024 elements einsum adds up four vectors side by side: 128 x 400 in 14 us, by
-    NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a row however many there are (BLAS would give
-    others)."""
+    """The sum of each row (..., n). Of 8 to 1024 elements einsum adds up four vectors side by side:
+    128 x 400 in 14 us, by NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a
+    row however many there are (BLAS would give others)."""
     n = x.shape[-1]
-    if 1 < n <= SIDE_BY_SIDE and x.size >= FEW:   # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
+    if (
+        1 < n <= SIDE_BY_SIDE and x.size >= FEW
+    ):  # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
         r = x[..., 0] + x[..., 1]
         for i in range(2, n):
             r += x[..., i]
@@ -130,7 +170,8 @@ def valid(axes: tuple, ndim: int) -> bool:
 
 
 def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
-    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a short last one last."""
+    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a
+    short last one last."""
     shape = list(x.shape)
     blocks: list[list[int]] = []
     for d in axes:
@@ -138,7 +179,7 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
             blocks[-1][1] = d + 1
         else:
             blocks.append([d, d + 1])
-    if prod(shape[blocks[-1][0]:]) >= SHORT:
+    if prod(shape[blocks[-1][0] :]) >= SHORT:
         blocks.reverse()
     for first, last in blocks:
         rest, rows = shape[last:], prod(shape[first:last])
@@ -152,21 +193,23 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
 
 
 def product(ones: ndarray, x: ndarray) -> ndarray:
-    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next, which share the cores (a
-    step of a large MLP on two threads: 104 ms, and 58)."""
-    multiply = np.dot if x.ndim == 2 else np.matmul              # gemv, where matmul takes three times as long
+    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next,
+    which share the cores (a step of a large MLP on two threads: 104 ms, and 58)."""
+    multiply = np.dot if x.ndim == 2 else np.matmul  # gemv, where matmul takes three times as long
     return alone()(multiply, ones, x) if x.size >= SHARED else multiply(ones, x)
 
 
 @cache
 def alone() -> Callable[..., ndarray]:
     from rushlight.base.threads import alone  # read when first needed
+
     return alone
 
 
 def rows_added(x: ndarray) -> ndarray:
-    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16 us, in a product for
-    each block 37); what it gives, a row for each block, is added up in the same way."""
+    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16
+    us, in a product for each block 37); what it gives, a row for each block, is added up in the
+    same way."""
     n, m = x.shape[-2:]
     ones, blocks = ONES[x.dtype], n // ROWS
     if n <= ROWS:
@@ -175,5 +218,5 @@ def rows_added(x: ndarray) -> ndarray:
     total = product(ones, x[..., :whole, :].reshape(*lead, ROWS, blocks * m))
     total = rows_added(total.reshape(*lead, blocks, m)) if blocks > 1 else total
     if n > whole:
-        total += product(ones[:n - whole], x[..., whole:, :])
+        total += product(ones[: n - whole], x[..., whole:, :])
     return total

@@ -1,4 +1,6 @@
-"""What NumPy's work may cost before compiled loops take over, and the switch that keeps loops away."""
+"""What NumPy's work may cost before compiled loops take over, and the switch that keeps loops
+away."""
+
 from __future__ import annotations
 
 from _thread import allocate_lock
@@ -7,16 +9,17 @@ from sys import modules
 
 from rushlight.base.dependencies import numba_loads
 
-CALL, ELEMENT = 0.4e-6, 0.3e-9                    # seconds that a pass of NumPy takes, and one element of it
-allowed = True                                    # False after rushlight.fast.off(): eager work stays with NumPy
+CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds that a pass of NumPy takes, and one element of it
+allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 
 
 class Budget:
-    """What NumPy's work may cost before loops that round in another way take over: as much as loading the loops costs.
+    """What NumPy's work may cost before loops that round in another way take over: as much as
+    loading the loops costs.
 
-    `price`: in seconds or another unit of work; `loading`: the part of the price that is no cost any more where Numba has
-    been loaded. Nothing but the work decides, so a program that is run again gives the same numbers.
-    """
+    `price`: in seconds or another unit of work; `loading`: the part of the price that is no cost
+    any more where Numba has been loaded. Nothing but the work decides, so a program that is run
+    again gives the same numbers."""
 
     def __init__(self, price: float, loading: float = 0.0) -> None:
         self.left, self.loading, self.lock = price, loading, allocate_lock()
@@ -34,7 +37,7 @@ class Budget:
         """The same for so many of NumPy's passes over `size` elements."""
         return self.charge(passes * (CALL + ELEMENT * size)) and size > 0
 
-    paid, enough = charge, charge_passes          # old names, for the ways of convolution
+    paid, enough = charge, charge_passes  # old names, for the ways of convolution
 
     def settle(self) -> None:
         """Loops from now on, if there are any."""

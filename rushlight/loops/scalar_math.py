@@ -1,20 +1,21 @@
-"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes SIMD code of
-the loop.
+"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes
+SIMD code of the loop.
 
-libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic without
-branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or
-for sin and cos in the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py`
-derives every coefficient); exponents by integer arithmetic on the bits. Constants carry the operand's
-type: a stray Python float would turn a float32 loop into float64.
+libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic
+without branches: argument reduction after Cody and Waite ("Software Manual for the Elementary
+Functions", 1980), or for sin and cos in the manner of Payne and Hanek; a minimax polynomial by
+Remez' exchange (`tools/minimax.py` derives every coefficient); exponents by integer arithmetic on
+the bits. Constants carry the operand's type: a stray Python float would turn a float32 loop into
+float64.
 
-`contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
-Infinities, nan, denormals and huge arguments are right everywhere (tests/loops/test_scalar_math.py measures errors in
-ulp).
+`contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a
+constant. Infinities, nan, denormals and huge arguments are right everywhere
+(tests/loops/test_scalar_math.py measures errors in ulp).
 
-float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and
-cos of numbers that are not huge, under names of their own; the rest calls libm, which is right, one element at
-a time.
-"""
+float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin,
+and sin and cos of numbers that are not huge, under names of their own; the rest calls libm, which
+is right, one element at a time."""
+
 from __future__ import annotations
 
 import math
@@ -40,7 +41,7 @@ from rushlight.loops.minimax_polynomials import (
     SIN64,
 )
 
-NEAR = 2.0 ** 19                                # up to where near_sin and near_cos are right
+NEAR = 2.0**19  # up to where near_sin and near_cos are right
 
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "lgamma")
 
@@ -51,7 +52,9 @@ def horner(coefficients: tuple[float, ...], real: type) -> Callable:
     for k in reversed(range(len(coefficients) - 1)):
         text = f"({text} * x + c{k})"
     names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
-    return backend().jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
+    return backend().jit(
+        define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial")
+    )
 
 
 @cache
@@ -63,40 +66,45 @@ def kind(real: type) -> SimpleNamespace:
     k.bits, k.unbits, k.scaled = b.cast_bits(*types), b.cast_bits(*reversed(types)), b.scaled
     k.digits, k.bias = (52, 1023) if wide else (23, 127)
     # x + magic - magic rounds x; the low bits of x + magic hold the integer
-    k.magic = real(1.5 * 2.0 ** k.digits)
+    k.magic = real(1.5 * 2.0**k.digits)
     # ends in zeros: its product with n is exact
     k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
     k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
     bits, unbits, integer, minus = k.bits, k.unbits, k.int, real(-0.0).view(k.int)
-    k.signed = b.jit(lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus))))  # a >= 0 with x's sign
+    k.signed = b.jit(
+        lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus)))
+    )  # a >= 0 with x's sign
     k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
     return k
 
 
 def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     """exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2."""
-    zero, one, two, half, magic = k.real(0), k.real(1), k.real(2), k.real(.5), k.magic
+    zero, one, two, half, magic = k.real(0), k.real(1), k.real(2), k.real(0.5), k.magic
     hi, lo, signed = k.ln2_hi, k.ln2_lo, k.signed
     select, bits, unbits, integer = k.select, k.bits, k.unbits, k.int
     digits, bias, start = k.int(k.digits), k.int(k.bias), magic.view(k.int)
     log2e, ln2 = k.real(1 / math.log(2)), k.real(math.log(2))
     wide = k.real is np.float64
-    least, most, least2, most2 = map(k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129))   # beyond: 0, inf
-    end = k.real(20 if wide else 9.1)                                               # beyond, tanh is 1
+    least, most, least2, most2 = map(
+        k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129)
+    )  # beyond: 0, inf
+    end = k.real(20 if wide else 9.1)  # beyond, tanh is 1
     poly = horner(EXP64 if wide else EXP32, k.real)
 
     @k.jit
-    def power2(i):                              # 2^i, i in the range of exponents
+    def power2(i):  # 2^i, i in the range of exponents
         return unbits(integer(integer(i + bias) << digits))
 
     @k.jit
-    def by_halves(p, i):                        # p 2^i in two steps, right for denormals and at the upper end
+    def by_halves(p, i):  # p 2^i in two steps, right for denormals and at the upper end
         first = integer(i >> integer(1))
         return p * power2(first) * power2(integer(i - first))
+
     scaled = k.scaled or by_halves
 
     @k.jit
-    def reduced(x):                             # x -> n as an integer, r
+    def reduced(x):  # x -> n as an integer, r
         t = x * log2e + magic
         n = t - magic
         return integer(bits(t) - start), (x - n * hi) - n * lo
@@ -116,7 +124,7 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
 
     @k.jit
-    def expm1(x):                               # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
+    def expm1(x):  # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
         top = select(x > most, most, x)
         n, r = reduced(select(top < -end * two - two, -end * two - two, top))
         s = power2(integer(n - integer(1)))
@@ -124,7 +132,7 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return select(x == zero, x, y)
 
     @k.jit
-    def tanh(x):                                # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
+    def tanh(x):  # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
         a = abs(x)
         n, r = reduced(two * select(a > end, end, a))
         s = power2(n)
@@ -136,36 +144,45 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
-    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f / (2 + f))."""
-    one, two, zero, inf, nan, hi, lo = k.real(1), k.real(2), k.real(0), k.inf, k.nan, k.ln2_hi, k.ln2_lo
+    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f
+    / (2 + f))."""
+    one, two, zero, inf, nan, hi, lo = (
+        k.real(1),
+        k.real(2),
+        k.real(0),
+        k.inf,
+        k.nan,
+        k.ln2_hi,
+        k.ln2_lo,
+    )
     select, bits, unbits, integer, real = k.select, k.bits, k.unbits, k.int, k.real
-    digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(.5)).view(k.int)
+    digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(0.5)).view(k.int)
     tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
     wide, cut = k.real is np.float64, k.int(100)
     poly = horner(LOG64 if wide else LOG32, k.real)
     log2e, log10e = k.real(1 / math.log(2)), k.real(1 / math.log(10))
-    t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)      # log10(2) in two parts
+    t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)  # log10(2) in two parts
     t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
 
     @k.jit
-    def exponent(i):                            # of a positive normal number given by its bits
+    def exponent(i):  # of a positive normal number given by its bits
         return integer(integer(i - root) >> digits)
 
     @k.jit
-    def split(x):                               # x -> e, f with x = 2^e (1 + f)
+    def split(x):  # x -> e, f with x = 2^e (1 + f)
         small = x < tiny
         i = bits(select(small, x * up, x))
         e = exponent(i)
         return real(e) - select(small, lift, zero), unbits(integer(i - integer(e << digits))) - one
 
     @k.jit
-    def bend(f):                                # f - log(1 + f), about f^2 / 2: small beside f
+    def bend(f):  # f - log(1 + f), about f^2 / 2: small beside f
         s = f / (two + f)
         z = s * s
         return s * (f - z * poly(z))
 
     @k.jit
-    def ends(x, y):                             # y where 0 < x < inf, else the logarithm's limits
+    def ends(x, y):  # y where 0 < x < inf, else the logarithm's limits
         return select(x < inf, select(x > zero, y, select(x == zero, -inf, nan)), x)
 
     @k.jit
@@ -174,7 +191,7 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
         return ends(x, e * hi + (f - (bend(f) - e * lo)))
 
     @k.jit
-    def log1p(x):                               # 1 + x = u + c exactly, c moves into f
+    def log1p(x):  # 1 + x = u + c exactly, c moves into f
         u, b = one + x, (one + x) - one
         c = (one - (u - b)) + (x - b)
         i = bits(u)
@@ -198,8 +215,8 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
-    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24 are exact,
-    and the rest.
+    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24
+    are exact, and the rest.
 
     Exact integer arithmetic; pi to 400 bits by Machin's formula.
     """
@@ -215,19 +232,23 @@ def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
     def parts(value):
         hi, mid = value >> width - 27, (value >> width - 56) % (1 << 29)
         lo = value % (1 << width - 56)
-        return np.float64(hi / (1 << 27)), np.float64(mid / (1 << 56)), np.float64(lo / (1 << width))
+        return (
+            np.float64(hi / (1 << 27)),
+            np.float64(mid / (1 << 56)),
+            np.float64(lo / (1 << width)),
+        )
+
     pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
-    ratio = (2 << 2 * width) // pi                              # 2/pi, `width` bits behind the point
+    ratio = (2 << 2 * width) // pi  # 2/pi, `width` bits behind the point
     return [parts((ratio << 25 * j) % (4 << width)) for j in range(5)]
 
 
 def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
-    """x -> n, r: x = n pi/2 + r, |r| <= pi/4, n modulo 4 in the low bits of an int32; for a float32 of any
-    size.
+    """x -> n, r: x = n pi/2 + r, |r| <= pi/4, n modulo 4 in the low bits of an int32; for a float32
+    of any size.
 
-    From 2^49 on, x 2^(-25 j) is a whole number below 2^49 for some j, so that 2/pi 2^(25 j) may be taken
-    modulo 4.
-    """
+    From 2^49 on, x 2^(-25 j) is a whole number below 2^49 for some j, so that 2/pi 2^(25 j) may be
+    taken modulo 4."""
     select, bits, magic, quarter = k.select, k64.bits, k64.magic, np.float64(math.pi / 2)
     (h0, m0, l0), (h1, m1, l1), (h2, m2, l2), (h3, m3, l3), (h4, m4, l4) = quadrants()
     e1, e2, e3, e4 = (np.float32(2.0 ** (24 + 25 * j)) for j in range(1, 5))
@@ -247,13 +268,14 @@ def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
         u = ((p - (t - magic)) + q) + magic
         f = ((p - (t - magic)) + q) - (u - magic) + y * pick(a, l0, l1, l2, l3, l4)
         return i32(bits(t) + bits(u)), f32(f * quarter)
+
     return reduced
 
 
 def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
     """sin, cos and tan of a float32."""
     select, bits, unbits, reduced = k.select, k.bits, k.unbits, reduction(k, k64)
-    one, half, two, sign, i32 = k.real(1), k.real(.5), np.int32(2), np.int32(30), np.int32
+    one, half, two, sign, i32 = k.real(1), k.real(0.5), np.int32(2), np.int32(30), np.int32
     sin_poly, cos_poly = horner(SIN32, k.real), horner(COS32, k.real)
 
     @k.jit
@@ -267,7 +289,7 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
         return one - (half * z - z * z * cos_poly(z))
 
     @k.jit
-    def flip(y, n):                             # -y in the lower half of the circle
+    def flip(y, n):  # -y in the lower half of the circle
         return unbits(i32(bits(y) ^ i32(i32(n & two) << sign)))
 
     @k.jit
@@ -290,14 +312,22 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
 
 
 def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
-    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1 ulp."""
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1
+    ulp."""
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
-    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(.5), np.int64(2), np.int64(62), np.int64
+    zero, one, half, two, sign, i64 = (
+        k.real(0),
+        k.real(1),
+        k.real(0.5),
+        np.int64(2),
+        np.int64(62),
+        np.int64,
+    )
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
     ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(SIN64, k.real), horner(COS64, k.real)
 
     @k.jit
-    def reduced(x):                             # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
+    def reduced(x):  # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
         t = x * ratio + magic
         n = t - magic
         a, b = x - n * p1, n * p2
@@ -334,14 +364,20 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
     return {"near_sin": sin, "near_cos": cos}
 
 
-def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]) -> dict[str, Callable]:
+def bells(
+    k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]
+) -> dict[str, Callable]:
     """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves
     compensated arithmetic."""
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
-    near, far, tail = horner(ERF_NEAR32, k.real), horner(ERF_FAR32, k.real), horner(ERFC64, np.float64)
+    near, far, tail = (
+        horner(ERF_NEAR32, k.real),
+        horner(ERF_FAR32, k.real),
+        horner(ERFC64, np.float64),
+    )
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
-    eleven, half, f32, f64 = np.float64(11), k.real(.5), np.float32, np.float64
-    one64, half64, two64, zero64 = f64(1), f64(.5), f64(2), f64(0)
+    eleven, half, f32, f64 = np.float64(11), k.real(0.5), np.float32, np.float64
+    one64, half64, two64, zero64 = f64(1), f64(0.5), f64(2), f64(0)
 
     @k.jit
     def erf(x):
@@ -358,7 +394,7 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
         return f32(select(d < zero64, two64 - y, y))
 
     @k.jit
-    def pow(x, y):                              # |x|^y, then what C says of signs, zeros, ones and infinities
+    def pow(x, y):  # |x|^y, then what C says of signs, zeros, ones and infinities
         a = abs(x)
         r = f32(exp64(f64(y) * log64(f64(a))))
         whole, pair = np.trunc(y), np.trunc(y * half)
@@ -370,7 +406,8 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
 
 
 def plain(k: SimpleNamespace) -> dict[str, Callable]:
-    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax and fmin."""
+    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax
+    and fmin."""
     select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
     functions = {
         "where": lambda c, x, y: select(c, x, y),
@@ -396,16 +433,20 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def bfloats() -> dict[str, Callable]:
-    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a float32."""
+    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a
+    float32."""
     k = kind(np.float32)
     bits, unbits, select, i32 = k.bits, k.unbits, k.select, np.int32
-    half, quiet, shift, one = i32(0x7fff), i32(0x40), i32(16), i32(1)
+    half, quiet, shift, one = i32(0x7FFF), i32(0x40), i32(16), i32(1)
 
     @k.jit
-    def to_bfloat(x):                           # of two as near the even one
+    def to_bfloat(x):  # of two as near the even one
         b = bits(x)
         upper = i32(b >> shift)
-        return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
+        return np.int16(
+            select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift))
+        )
+
     return {"from_bfloat": k.jit(lambda x: unbits(i32(i32(x) << shift))), "to_bfloat": to_bfloat}
 
 
@@ -419,23 +460,62 @@ def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
 
     def call2(f):
         return k.jit(lambda x, y: f(x, y))
-    return {name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names}
+
+    return {
+        name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names
+    }
 
 
 @cache
 def world(real: str) -> dict[str, Callable]:
-    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that type."""
+    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that
+    type."""
     k64 = kind(np.float64)
     wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
     if real == "float64":
-        return {**wide, **near_circle(k64), **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow")}
+        return {
+            **wide,
+            **near_circle(k64),
+            **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow"),
+        }
     k, lgamma = kind(np.float32), backend().libm.lgamma
     own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
-    own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))            # lgammaf is 6 ulp off
+    own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))  # lgammaf is 6 ulp off
     return {**own, **bells(k, own, wide)}
 
 
 NAMES = frozenset(LIBM) | {
-    "where", "maximum", "minimum", "fmax", "fmin", "abs", "sign", "isnan", "isinf", "isfinite", "signbit",
-    "copysign", "floor", "ceil", "trunc", "round", "sqrt", "rsqrt", "exp", "exp2", "expm1", "tanh", "sigmoid",
-    "log", "log1p", "log2", "log10", "sin", "cos", "tan", "erf", "erfc", "pow"}
+    "where",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "abs",
+    "sign",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "signbit",
+    "copysign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "sqrt",
+    "rsqrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "tanh",
+    "sigmoid",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "erf",
+    "erfc",
+    "pow",
+}

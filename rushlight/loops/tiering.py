@@ -1,8 +1,9 @@
-"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a compiled program.
+"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a
+compiled program.
 
-Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers which has run: `text`
-is compiled with every operation rounded by itself.
-"""
+Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers
+which has run: `text` is compiled with every operation rounded by itself."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,20 +12,22 @@ from contextvars import ContextVar
 from math import inf
 from typing import Any
 
+from rushlight.base.dependencies import has_numba
 from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
-from rushlight.base.dependencies import has_numba
 
-LEAST = 0.1                                       # seconds before which nobody asks what compiling costs
-MUCH = 1 << 14                                    # numbers from which a compiled program does not wait
-at_once: ContextVar[bool] = ContextVar("at_once", default=False)           # in the first run of a compiled program
+LEAST = 0.1  # seconds before which nobody asks what compiling costs
+MUCH = 1 << 14  # numbers from which a compiled program does not wait
+at_once: ContextVar[bool] = ContextVar(
+    "at_once", default=False
+)  # in the first run of a compiled program
 
 
 class Loop:
     """`function`: the compiled loop, None until it was paid for, and while loops are not allowed.
 
-    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first call.
-    """
+    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first
+    call."""
 
     __slots__ = ("built", "calls", "example", "known", "owed", "price", "write")
 
@@ -38,7 +41,8 @@ class Loop:
         return self.built if budget.allowed else None
 
     def pay(self, elements: int) -> None:
-        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough, or `at_once`."""
+        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost
+        enough, or `at_once`."""
         if not budget.allowed:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)
@@ -52,12 +56,14 @@ class Loop:
     def ask(self) -> None:
         """Find out what compiling costs; for good if it cannot be done."""
         from rushlight.loops.cache import price
+
         text = self.write()
         self.price, self.known = price(text, exact=True) if text else inf, True
 
     def build(self) -> None:
         """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
         from rushlight.loops.cache import compiled
+
         text, self.price = self.write(), inf
         if not text:
             return
@@ -65,6 +71,8 @@ class Loop:
             function: Any = compiled(text, exact=True)
             function(*self.example())
         except Exception as error:
-            warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
+            warnings.warn(
+                f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2
+            )
         else:
             self.built = function

@@ -1,4 +1,5 @@
 """torch.nn: modules, parameters, and the functions behind them."""
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.nn import attention, functional, grad, init, modules, parallel, utils
 from rushlight.nn.activation import (
@@ -33,9 +34,37 @@ from rushlight.nn.activation import (
 )
 from rushlight.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from rushlight.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from rushlight.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from rushlight.nn.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
+from rushlight.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from rushlight.nn.embedding import Embedding, EmbeddingBag
+from rushlight.nn.flatten_resize import (
+    ChannelShuffle,
+    CosineSimilarity,
+    Flatten,
+    Fold,
+    PairwiseDistance,
+    PixelShuffle,
+    PixelUnshuffle,
+    Unflatten,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 from rushlight.nn.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
@@ -136,20 +165,6 @@ from rushlight.nn.pooling import (
     MaxUnpool3d,
 )
 from rushlight.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from rushlight.nn.flatten_resize import (
-    ChannelShuffle,
-    CosineSimilarity,
-    Flatten,
-    Fold,
-    PairwiseDistance,
-    PixelShuffle,
-    PixelUnshuffle,
-    Unflatten,
-    Unfold,
-    Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
-)
 from rushlight.nn.transformer import (
     Transformer,
     TransformerDecoder,

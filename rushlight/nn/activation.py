@@ -1,15 +1,16 @@
 """Activations as modules."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
+from rushlight.nn.layer_settings import FunctionModule, uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.layer_settings import FunctionModule, uninitialized
 from rushlight.ops.math import elementwise
-from rushlight.core.tensor import Tensor
 
 
 class InPlaceActivation(FunctionModule):
@@ -40,11 +41,22 @@ class Hardtanh(FunctionModule):
     tensor([-1.0000,  0.5000,  1.0000])
     """
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
-                 min_value: float | None = None, max_value: float | None = None):
-        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
+        min_val, max_val = (
+            min_val if min_value is None else min_value,
+            max_val if max_value is None else max_value,
+        )
         if min_val >= max_val:
-            raise ValueError(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
+            raise ValueError(
+                f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}"
+            )
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -95,7 +107,8 @@ class CELU(AlphaActivation):
 
 
 class SELU(InPlaceActivation):
-    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G. Klambauer et al., 2017.
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G.
+    Klambauer et al., 2017.
 
     >>> rushlight.nn.SELU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
@@ -105,7 +118,8 @@ class SELU(InPlaceActivation):
 
 
 class GELU(FunctionModule):
-    """x Phi(x), Phi(x) the probability that a normal number is below x; `approximate`: 'none' or 'tanh'.
+    """x Phi(x), Phi(x) the probability that a normal number is below x; `approximate`: 'none' or
+    'tanh'.
 
     D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
 
@@ -135,7 +149,8 @@ class LeakyReLU(FunctionModule):
 
 
 class PReLU(Module):
-    """x where x > 0, else w x, with the weight w learned: one, or one for each channel (dimension 1).
+    """x where x > 0, else w x, with the weight w learned: one, or one for each channel (dimension
+    1).
 
     It begins at `init`. K. He et al., *Delving deep into rectifiers*, 2015.
 
@@ -145,7 +160,9 @@ class PReLU(Module):
 
     weight: Parameter
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = uninitialized(num_parameters, dtype=dtype, device=device)
@@ -163,7 +180,8 @@ class PReLU(Module):
 
 
 class RReLU(FunctionModule):
-    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
+    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation.
+    B. Xu et al., 2015.
 
     >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
     tensor([-5.5000,  1.0000])
@@ -405,5 +423,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(
+                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+            )
         return F.softmax(input, -3)

@@ -1,4 +1,5 @@
 """A softmax over many classes that computes frequent ones in full and rare ones by cluster."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,30 +7,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.nn.containers import ModuleList, Sequential
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import cat, reshape
-from rushlight.core.tensor import Tensor, created, from_array, noticed
 
 
 class _ASMoutput(NamedTuple):
-    """What an adaptive softmax returns: each sample's log-probability of its target, and minus their mean."""
+    """What an adaptive softmax returns: each sample's log-probability of its target, and minus
+    their mean."""
 
     output: Tensor
     loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list and clusters.
+    """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list
+    and clusters.
 
-    The head gives log-probabilities of the short list (classes below cutoffs[0]) and of each cluster; a cluster's own,
-    through a projection to in_features / div_value^i, are added to its cluster's. input (N, in_features), target (N,),
-    or (in_features,) and () -> (output (N,), loss): the log-probabilities of the targets, and minus their mean.
-    ValueError for cutoffs that do not rise from 1 to n_classes - 1; RuntimeError for sizes that do not fit and targets
-    that are no classes.
+    The head gives log-probabilities of the short list (classes below cutoffs[0]) and of each
+    cluster; a cluster's own, through a projection to in_features / div_value^i, are added to its
+    cluster's. input (N, in_features), target (N,), or (in_features,) and () -> (output (N,), loss):
+    the log-probabilities of the targets, and minus their mean. ValueError for cutoffs that do not
+    rise from 1 to n_classes - 1; RuntimeError for sizes that do not fit and targets that are no
+    classes.
 
     E. Grave and others, Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
@@ -38,12 +42,24 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     True
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
-                 head_bias: bool = False, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         cutoffs = list(cutoffs)
         check_cutoffs(cutoffs, n_classes)
-        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cutoffs, n_classes]
+        self.in_features, self.n_classes, self.cutoffs = (
+            in_features,
+            n_classes,
+            [*cutoffs, n_classes],
+        )
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
         self.head_size = self.shortlist_size + self.n_clusters
@@ -51,8 +67,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList()
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             inside = int(in_features // div_value ** (i + 1))
-            self.tail.append(Sequential(Linear(in_features, inside, False, device, dtype),
-                                        Linear(inside, high - low, False, device, dtype)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, inside, False, device, dtype),
+                    Linear(inside, high - low, False, device, dtype),
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draw the weights of the head, then of the clusters."""
@@ -64,13 +84,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         check_batch(input_, target_)
         alone = target_._array.ndim == 0
-        x, target = (reshape(input_, (1, -1)), reshape(target_, (1,))) if alone else (input_, target_)
+        x, target = (
+            (reshape(input_, (1, -1)), reshape(target_, (1,))) if alone else (input_, target_)
+        )
         noticed(target)
         places = target._array
         if places.size and not 0 <= places.min() <= places.max() < self.n_classes:
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                               f"[{places.min()}, {places.max()}] were found. ")
-        cluster = np.searchsorted(self.cutoffs, places, side="right")          # 0: in the short list
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{places.min()}, {places.max()}] were found. "
+            )
+        cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: in the short list
         at = np.where(cluster == 0, places, self.shortlist_size + cluster - 1)
         output = picked(r.log_softmax(self.head(x), 1), at)
         for i, tail in enumerate(self.tail):
@@ -87,8 +111,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The log-probabilities of all classes: (N, in_features) -> (N, n_classes)."""
         head = r.log_softmax(self.head(input), 1)
         first = self.shortlist_size
-        parts = [e.add(r.log_softmax(tail(input), 1), head[:, first + i:first + i + 1])
-                 for i, tail in enumerate(self.tail)]
+        parts = [
+            e.add(r.log_softmax(tail(input), 1), head[:, first + i : first + i + 1])
+            for i, tail in enumerate(self.tail)
+        ]
         return cat([head[:, :first], *parts], 1)
 
     def predict(self, input: Tensor) -> Tensor:
@@ -106,9 +132,17 @@ def check_cutoffs(cutoffs: list, n_classes: int) -> None:
     if not cutoffs:
         raise ValueError("cutoffs should be a sequence of length larger than 0")
     rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:]))
-    if not rising or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
-        raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                         "where each value is between 1 and n_classes-1")
+    if (
+        not rising
+        or min(cutoffs) <= 0
+        or max(cutoffs) > n_classes - 1
+        or any(int(c) != c for c in cutoffs)
+    ):
+        raise ValueError(
+            "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+            "order, "
+            "where each value is between 1 and n_classes-1"
+        )
 
 
 def check_batch(input: Tensor, target: Tensor) -> None:
@@ -118,9 +152,15 @@ def check_batch(input: Tensor, target: Tensor) -> None:
         if x[:1] != t:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if len(x) != 2:
-            raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input.shape}")
+            raise RuntimeError(
+                "1D target tensor expects 2D input tensors, but found inputs with size "
+                f"{input.shape}"
+            )
     elif not t:
         if len(x) != 1:
-            raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input.shape}")
+            raise RuntimeError(
+                "0D target tensor expects 1D input tensors, but found inputs with size "
+                f"{input.shape}"
+            )
     else:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")

@@ -1,4 +1,6 @@
-"""torch.nn.common_types: names of what layers take as sizes, for annotations; torch's are typing.Union, and print so."""
+"""torch.nn.common_types: names of what layers take as sizes, for annotations; torch's are
+typing.Union, and print so."""
+
 # ruff: noqa: UP007, UP045
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Modules that hold modules or parameters: in order, by name, or one after the other."""
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -6,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, TypeVar
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module, indented
 from rushlight.nn.parameter import Parameter
-from rushlight.core.tensor import Tensor
 
 L = TypeVar("L", bound="Row")
 
@@ -85,7 +86,8 @@ class Row(Module):
 
 
 class Sequential(Row):
-    """x -> last(...(second(first(x)))): the modules one after the other, given in order or as an OrderedDict.
+    """x -> last(...(second(first(x)))): the modules one after the other, given in order or as an
+    OrderedDict.
 
     >>> rushlight.nn.Sequential(rushlight.nn.Linear(4, 2), rushlight.nn.ReLU())(rushlight.ones(1, 4)).shape
     torch.Size([1, 2])
@@ -93,7 +95,11 @@ class Sequential(Row):
 
     def __init__(self, *args: Any):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
+        named = (
+            args[0].items()
+            if len(args) == 1 and isinstance(args[0], OrderedDict)
+            else enumerate(args)
+        )
         for name, module in named:
             self.add_module(str(name), module)
 
@@ -107,7 +113,10 @@ class Sequential(Row):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is "
+                "given."
+            )
         return Sequential(*self, *other)
 
     def __mul__(self, times: int) -> Sequential:
@@ -139,7 +148,10 @@ class ModuleList(Row):
     def extend(self, modules: Iterable[Any]) -> ModuleList:
         """Put modules at the end. Returns the list. TypeError for what cannot be walked."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                f"{type(modules).__name__}"
+            )
         return super().extend(modules)
 
     def __add__(self, other: Iterable[Any]) -> ModuleList:
@@ -161,7 +173,10 @@ class ModuleList(Row):
                 runs.append((i, i, text))
         if not runs:
             return f"{self._get_name()}()"
-        lines = (f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in runs)
+        lines = (
+            f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}"
+            for a, b, text in runs
+        )
         return f"{self._get_name()}(" + "".join(f"\n  {indented(line)}" for line in lines) + "\n)"
 
 
@@ -217,31 +232,43 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add modules from a mapping or from (name, module) pairs. TypeError or ValueError for anything else."""
+        """Add modules from a mapping or from (name, module) pairs. TypeError or ValueError for
+        anything else."""
         for key, module in pairs(modules, "ModuleDict"):
             self[key] = module
 
 
 def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
-    """(name, value) from what `update` of a dict takes. TypeError or ValueError for anything else."""
+    """(name, value) from what `update` of a dict takes. TypeError or ValueError for anything
+    else."""
     if not isinstance(values, Iterable):
-        raise TypeError(f"{owner}.update should be called with an iterable of key/value pairs, but got "
-                        f"{type(values).__name__}")
+        raise TypeError(
+            f"{owner}.update should be called with an iterable of key/value pairs, but got "
+            f"{type(values).__name__}"
+        )
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
     found = list(values)
     for i, pair in enumerate(found):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
+            raise TypeError(
+                f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}"
+            )
         found[i] = tuple(pair)
         if len(found[i]) != 2:
-            raise ValueError(f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required")
+            raise ValueError(
+                f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required"
+            )
     return found
 
 
 def held(value: Any) -> Any:
     """A tensor as a parameter; everything else as it is."""
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+    return (
+        Parameter(value)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter)
+        else value
+    )
 
 
 def described(name: Any, value: Any, kind: str) -> str:
@@ -297,7 +324,10 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Put values at the end. Returns the list. TypeError for what cannot be walked."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                f"{type(values).__name__}"
+            )
         for value in list(values):
             self.append(value)
         return self
@@ -403,15 +433,18 @@ class ParameterDict(Module):
         return ParameterDict([(key, default) for key in keys])
 
     def update(self, parameters: Any) -> None:
-        """Add from a mapping (sorted by name unless it keeps an order) or from (name, parameter) pairs."""
+        """Add from a mapping (sorted by name unless it keeps an order) or from (name, parameter)
+        pairs."""
         found = pairs(parameters, "ParameterDict")
         unordered = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key, value in sorted(found) if unordered else found:
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(described(key, v, f"torch.{v.dtype.scalar_type}Tensor" if isinstance(v, Tensor) else "")
-                         for key, v in self.items())
+        return "\n".join(
+            described(key, v, f"torch.{v.dtype.scalar_type}Tensor" if isinstance(v, Tensor) else "")
+            for key, v in self.items()
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
@@ -420,6 +453,8 @@ class ParameterDict(Module):
 def text(key: Any) -> str:
     """TypeError unless a key is text."""
     if not isinstance(key, str):
-        raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                        f"'{type(key).__name__}')")
+        raise TypeError(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+            f"'{type(key).__name__}')"
+        )
     return key

@@ -1,10 +1,11 @@
 """Dropout as modules: active in training, the identity in evaluation."""
+
 from __future__ import annotations
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
-from rushlight.core.tensor import Tensor
 
 
 class _DropoutNd(FunctionModule):
@@ -12,8 +13,12 @@ class _DropoutNd(FunctionModule):
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         if p < 0 or p > 1:
-            raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}",
-                                     "give the share of elements to drop, such as 0.5"))
+            raise ValueError(
+                explain(
+                    f"dropout probability has to be between 0 and 1, but got {p}",
+                    "give the share of elements to drop, such as 0.5",
+                )
+            )
         super().__init__(p=p, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -24,10 +29,11 @@ class _DropoutNd(FunctionModule):
 
 
 class Dropout(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in evaluation.
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in
+    evaluation.
 
-    ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing co-adaptation of feature
-    detectors*, 2012.
+    ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing
+    co-adaptation of feature detectors*, 2012.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropout = rushlight.nn.Dropout(0.5)
@@ -39,7 +45,8 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or
+    (C, L).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout1d(0.5)(rushlight.ones(4, 3))
@@ -69,7 +76,8 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H,
+    W) or (C, D, H, W).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout3d(0.5)(rushlight.ones(4, 1, 1, 2)).squeeze()
@@ -83,9 +91,11 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to selu's limit, not to 0.
+    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to
+    selu's limit, not to 0.
 
-    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer et al., 2017.
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer
+    et al., 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropped = rushlight.nn.AlphaDropout(0.5)(rushlight.randn(10000))
@@ -97,7 +107,8 @@ class AlphaDropout(_DropoutNd):
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C, *).
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C,
+    *).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.FeatureAlphaDropout(0.5)(rushlight.zeros(1, 4, 2))

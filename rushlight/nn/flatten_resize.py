@@ -1,12 +1,13 @@
 """Modules that rearrange elements (flatten, windows, pixel shuffle, resize), and distances."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
 from rushlight.ops.shape.views import flatten
-from rushlight.core.tensor import Tensor
 
 
 class Flatten(FunctionModule):
@@ -33,13 +34,22 @@ class Unflatten(FunctionModule):
 
     def __init__(self, dim: int, unflattened_size: Any):
         if not isinstance(dim, int):
-            raise TypeError(f"unflattened_size should be tuple of ints, but found type of dim {type(dim).__name__}")
+            raise TypeError(
+                "unflattened_size should be tuple of ints, but found type of dim "
+                f"{type(dim).__name__}"
+            )
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"unflattened_size should be a tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise TypeError(
+                "unflattened_size should be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
+            )
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} "
-                                f"at pos {i}")
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(n).__name__} "
+                    f"at pos {i}"
+                )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -47,7 +57,8 @@ class Unflatten(FunctionModule):
 
 
 class Fold(FunctionModule):
-    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
+    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N,
+    C, *output_size).
 
     >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4, 4))  # how many windows meet at each place
     tensor([[[[1., 2., 1.],
@@ -55,16 +66,31 @@ class Fold(FunctionModule):
               [1., 2., 1.]]]])
     """
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-        super().__init__(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding,
-                         stride=stride)
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any,
+        dilation: Any = 1,
+        padding: Any = 0,
+        stride: Any = 1,
+    ):
+        super().__init__(
+            output_size=output_size,
+            kernel_size=kernel_size,
+            dilation=dilation,
+            padding=padding,
+            stride=stride,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+        return F.fold(
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
 
 
 class Unfold(FunctionModule):
-    """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
+    """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C
+    kh kw, L).
 
     >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3, 3))  # a column for each of 4 windows
     tensor([[[0., 1., 3., 4.],
@@ -81,7 +107,8 @@ class Unfold(FunctionModule):
 
 
 class PixelShuffle(FunctionModule):
-    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become pixels.
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
+    channels become pixels.
 
     >>> rushlight.nn.PixelShuffle(2)(rushlight.arange(4.).reshape(4, 1, 1))
     tensor([[[0., 1.],
@@ -96,7 +123,8 @@ class PixelShuffle(FunctionModule):
 
 
 class PixelUnshuffle(FunctionModule):
-    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become channels.
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W),
+    pixels become channels.
 
     >>> rushlight.nn.PixelUnshuffle(2)(rushlight.ones(1, 3, 8, 8)).shape
     torch.Size([1, 12, 4, 4])
@@ -110,7 +138,8 @@ class PixelUnshuffle(FunctionModule):
 
 
 class ChannelShuffle(FunctionModule):
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from
+    `groups` heaps in turn.
 
     >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
     tensor([0, 3, 1, 4, 2, 5])
@@ -124,27 +153,50 @@ class ChannelShuffle(FunctionModule):
 
 
 class Upsample(FunctionModule):
-    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as
+    `nn.functional.interpolate`.
 
     >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[1., 1., 2., 2.]]])
     """
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None):
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(f) for f in scale_factor)
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
-        super().__init__(name=type(self).__name__, size=size, scale_factor=scale_factor, mode=mode,
-                         align_corners=align_corners, recompute_scale_factor=recompute_scale_factor)
+        super().__init__(
+            name=type(self).__name__,
+            size=size,
+            scale_factor=scale_factor,
+            mode=mode,
+            align_corners=align_corners,
+            recompute_scale_factor=recompute_scale_factor,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
-                             self.recompute_scale_factor)
+        return F.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+        )
 
     def extra_repr(self) -> str:
-        how = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        how = (
+            f"size={self.size!r}"
+            if self.scale_factor is None
+            else f"scale_factor={self.scale_factor!r}"
+        )
         return f"{how}, mode={self.mode!r}"
 
 
@@ -161,7 +213,8 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """out[i] = input at i (in - 1) / (out - 1), bilinear between pixels: the corner pixels stay corner pixels.
+    """out[i] = input at i (in - 1) / (out - 1), bilinear between pixels: the corner pixels stay
+    corner pixels.
 
     >>> rushlight.nn.UpsamplingBilinear2d(size=(1, 3))(rushlight.tensor([[[[1., 3.]]]]))
     tensor([[[[1., 2., 3.]]]])

@@ -1,4 +1,5 @@
 """Hooks of a module's call: before and after `forward`, and before and after its backward."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -8,28 +9,43 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import placed, warn
 from rushlight.core.function import Function
 from rushlight.core.node import Handle
-from rushlight.base.errors import placed, warn
 from rushlight.core.tensor import Tensor, created, from_array
 
-Kind = tuple[tuple[int, ...], np.dtype]           # a tensor's shape and dtype
-number = count().__next__                         # the next key of a hook: unique and increasing
+Kind = tuple[tuple[int, ...], np.dtype]  # a tensor's shape and dtype
+number = count().__next__  # the next key of a hook: unique and increasing
 
-EVERYWHERE: dict[int, tuple[str, Callable]] = {}  # key -> (kind, hook) of the hooks on all modules; usually empty
-WITH_KWARGS: set[int] = set()                     # keys of those that want keyword arguments too,
-ALWAYS_CALLED: set[int] = set()                   # and of those that run also after an error
+EVERYWHERE: dict[
+    int, tuple[str, Callable]
+] = {}  # key -> (kind, hook) of the hooks on all modules; usually empty
+WITH_KWARGS: set[int] = set()  # keys of those that want keyword arguments too,
+ALWAYS_CALLED: set[int] = set()  # and of those that run also after an error
 REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of what is registered, hook)
-CALLED = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"  # the hooks that a call runs
-HOOKS = (*CALLED, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
-         "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
-OLDER = "_older_backward_hooks"                   # hooks of register_backward_hook on all modules
+CALLED = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+)  # the hooks that a call runs
+HOOKS = (
+    *CALLED,
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+OLDER = "_older_backward_hooks"  # hooks of register_backward_hook on all modules
 
 
 def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
     """Put a hook at the end, or in front."""
     key = number()
-    while key in hooks:                           # by a file
+    while key in hooks:  # by a file
         key = number()
     if prepend:
         rest = dict(hooks)
@@ -46,8 +62,11 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     return add(EVERYWHERE, ("_forward_pre_hooks", hook))
 
 
-def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
-    """Call `hook(module, args, output)` after the forward of every module; see `Module.register_forward_hook`."""
+def register_module_forward_hook(
+    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+) -> Handle:
+    """Call `hook(module, args, output)` after the forward of every module; see
+    `Module.register_forward_hook`."""
     handle = add(EVERYWHERE, ("_forward_hooks", hook))
     if with_kwargs:
         WITH_KWARGS.add(handle.key)
@@ -69,15 +88,22 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 
 def register_module_backward_hook(hook: Callable) -> Handle:
     """Like `Module.register_backward_hook` on every module."""
-    check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook")
+    check_one_sort(
+        not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook"
+    )
     return add(EVERYWHERE, (OLDER, hook))
 
 
 def check_one_sort(one: bool, where: str) -> None:
     if not one:
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please "
-                           "use only one of them." if where == "global Module hook" else "Cannot use both regular backward "
-                           "hooks and full backward hooks on a single Module. Please use only one of them.")
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please "
+            "use only one of them."
+            if where == "global Module hook"
+            else "Cannot use both regular backward "
+            "hooks and full backward hooks on a single Module. Please use only one of them."
+        )
 
 
 def register_module_parameter_registration_hook(hook: Callable) -> Handle:
@@ -115,14 +141,18 @@ class Hooked:
     """
 
     _hooked = False
-    _is_full_backward_hook: bool | None = None    # whether the backward hooks are full hooks; None: no hooks
+    _is_full_backward_hook: bool | None = (
+        None  # whether the backward hooks are full hooks; None: no hooks
+    )
     _forward_pre_hooks: dict[int, Callable]
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
     _backward_hooks: dict[int, Callable]
-    _forward_pre_hooks_with_kwargs: dict[int, bool]                  # keys of those that want keyword arguments too,
+    _forward_pre_hooks_with_kwargs: dict[
+        int, bool
+    ]  # keys of those that want keyword arguments too,
     _forward_hooks_with_kwargs: dict[int, bool]
-    _forward_hooks_always_called: dict[int, bool]                    # and of those that run also after an error
+    _forward_hooks_always_called: dict[int, bool]  # and of those that run also after an error
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -138,7 +168,9 @@ class Hooked:
         self.__dict__["_hooked"] = True
         return add(getattr(self, kind), hook, prepend)
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> Handle:
         """Call `hook(module, args)` before forward; its result replaces the arguments.
 
         `with_kwargs`: call `hook(module, args, kwargs)`, which may return (args, kwargs).
@@ -148,12 +180,18 @@ class Hooked:
             self._forward_pre_hooks_with_kwargs[handle.key] = True
         return handle
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> Handle:
+    def register_forward_hook(
+        self,
+        hook: Callable,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> Handle:
         """Call `hook(module, args, output)` after forward; its result replaces the output.
 
-        `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an error, with output None.
-        """
+        `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an
+        error, with output None."""
         handle = self._hang("_forward_hooks", hook, prepend)
         if with_kwargs:
             self._forward_hooks_with_kwargs[handle.key] = True
@@ -202,7 +240,7 @@ def with_module_path(error: Exception, module: Any) -> None:
     else:
         child, path, kind, line = inner
         name = next((name for name, m in module._modules.items() if m is child), None)
-        if name is None:                          # called by a module that is not its parent
+        if name is None:  # called by a module that is not its parent
             return
         path = f"{name}.{path}" if path else name
     told = f"\n  module: {kind} '{path}'" if path else f"\n  module: {kind}"
@@ -239,12 +277,16 @@ def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
         return result
     except Exception:
         for key, hook in hooks_of_kind(module, "_forward_hooks"):
-            if (key in module._forward_hooks_always_called or key in ALWAYS_CALLED) and key not in done:
+            if (
+                key in module._forward_hooks_always_called or key in ALWAYS_CALLED
+            ) and key not in done:
                 result = after_error(module, key, hook, args, kwargs, result)
         raise
 
 
-def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+def after_error(
+    module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any
+) -> Any:
     """The result after a hook that is always called. An error in the hook does not hide an earlier
     error.
     """
@@ -252,30 +294,46 @@ def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: d
         answer = run_forward_hook(module, key, hook, args, kwargs, result)
     except Exception as error:
         whose = "global module" if key in ALWAYS_CALLED else "module"
-        warn(f"{whose} forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
-             f"raised in forward: {error}")
+        warn(
+            f"{whose} forward hook with ``always_call=True`` raised an exception that was "
+            "silenced as another error was "
+            f"raised in forward: {error}"
+        )
         return result
     return result if answer is None else answer
 
 
 def backward_hooks(module: Hooked) -> tuple[list[Callable], list[Callable]]:
     """(full backward hooks, older hooks, which see the gradients of the last node only)."""
-    shared = {kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind] for kind in ("_backward_hooks", OLDER)}
+    shared = {
+        kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind]
+        for kind in ("_backward_hooks", OLDER)
+    }
     own = list(module._backward_hooks.values())
     older = module._is_full_backward_hook is False
-    return (shared["_backward_hooks"] + ([] if older else own)), shared[OLDER] + (own if older else [])
+    return (shared["_backward_hooks"] + ([] if older else own)), shared[OLDER] + (
+        own if older else []
+    )
 
 
 def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) -> None:
     """Add hooks to the node that made the result."""
     var = result
     while not isinstance(var, Tensor):
-        var = next(v for v in var.values() if isinstance(v, Tensor)) if isinstance(var, dict) else var[0]
+        var = (
+            next(v for v in var.values() if isinstance(v, Tensor))
+            if isinstance(var, dict)
+            else var[0]
+        )
     if (node := var.grad_fn) is not None:
         for hook in hooks:
             node.register_hook(partial(hook, module))
         if (text := missed_by_old_hooks(args, result, node)) is not None:
-            warn(f"Using {text} Please use register_full_backward_hook to get the documented behavior.", FutureWarning)
+            warn(
+                f"Using {text} Please use register_full_backward_hook to get the documented "
+                "behavior.",
+                FutureWarning,
+            )
 
 
 def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
@@ -283,15 +341,27 @@ def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
-        return ("non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors "
-                f"{gone} of the grad_output.")
+        return (
+            "non-full backward hooks on a Module that does not return a single Tensor or a tuple "
+            "of Tensors "
+            f"{gone} of the grad_output."
+        )
     if not all([isinstance(a, Tensor) for a in args]):
-        return ("non-full backward hooks on a Module that does not take as input a single Tensor or a tuple of Tensors "
-                f"{gone} of the grad_input.")
+        return (
+            "non-full backward hooks on a Module that does not take as input a single Tensor or a "
+            "tuple of Tensors "
+            f"{gone} of the grad_input."
+        )
     if len({r.grad_fn for r in results if r.grad_fn is not None}) > 1:
-        return f"a non-full backward hook when outputs are generated by different autograd Nodes {gone} grad_output."
+        return (
+            "a non-full backward hook when outputs are generated by different autograd Nodes "
+            f"{gone} grad_output."
+        )
     if {a.grad_fn for a in args if a.grad_fn is not None} != {n for n, _ in node.next_functions}:
-        return f"a non-full backward hook when the forward contains multiple autograd Nodes {gone} grad_input."
+        return (
+            "a non-full backward hook when the forward contains multiple autograd Nodes "
+            f"{gone} grad_input."
+        )
     return None
 
 
@@ -302,8 +372,11 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
             answer = hook(module, args, kwargs)
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
-                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                                       f"{answer}.")
+                    raise RuntimeError(
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                        "but got "
+                        f"{answer}."
+                    )
                 args, kwargs = answer
         else:
             answer = hook(module, args)
@@ -312,7 +385,9 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
     return args, kwargs
 
 
-def run_forward_hook(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+def run_forward_hook(
+    module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any
+) -> Any:
     if key in module._forward_hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)
@@ -322,11 +397,15 @@ class Passage:
     """The boundary of one call, where backward hooks see the gradients pass."""
 
     def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
-        self.module, self.first, self.last = module, first, last       # before and after the module's backward
-        self.places: list[int] = []               # positions of the tensors among the arguments
-        self.inputs = 0                           # how many arguments there are
-        self.watched = False                      # whether a gradient reaches the inputs
-        self.grad_output: tuple | None = None     # set between the two calls below
+        self.module, self.first, self.last = (
+            module,
+            first,
+            last,
+        )  # before and after the module's backward
+        self.places: list[int] = []  # positions of the tensors among the arguments
+        self.inputs = 0  # how many arguments there are
+        self.watched = False  # whether a gradient reaches the inputs
+        self.grad_output: tuple | None = None  # set between the two calls below
 
     def enter(self, args: tuple) -> tuple:
         """The arguments, after their tensors have passed an identity node that reports their
@@ -343,16 +422,22 @@ class Passage:
         return tuple(fresh.get(i, a) for i, a in enumerate(args))
 
     def leave(self, result: Any) -> Any:
-        """The result, after its tensors have passed an identity node that reports their gradients."""
+        """The result, after its tensors have passed an identity node that reports their
+        gradients."""
         if not isinstance(result, (Tensor, tuple)):
-            warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
-                 f"received {type(result)}")
+            warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                "Tensors but "
+                f"received {type(result)}"
+            )
             return result
         parts = list(result) if isinstance(result, tuple) else [result]
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        seen = partial(self.outside, places=places, outputs=len(parts))      # no reference to `parts`: a cycle
+        seen = partial(
+            self.outside, places=places, outputs=len(parts)
+        )  # no reference to `parts`: a cycle
         passed = Gate.apply(seen, *[parts[i] for i in places])
         for i, t in zip(places, passed):
             parts[i] = t
@@ -369,19 +454,27 @@ class Passage:
         for hook in self.first:
             shown = replaced(hook(self.module, shown), shown, "pre hook", "grad_output")
         self.grad_output = shown
-        if not self.watched:                      # no gradient goes to the inputs: this is the end
-            warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-                 "require gradients: hooks see None for grad_input")
+        if not self.watched:  # no gradient goes to the inputs: this is the end
+            warn(
+                "Full backward hook is firing when gradients are computed with respect to module "
+                "outputs since no inputs "
+                "require gradients: hooks see None for grad_input"
+            )
             last = self.finish((None,) * self.inputs)
             if any(g is not None for g in last):
-                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
-                                   "or None for all gradients.")
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always "
+                    "return None "
+                    "or None for all gradients."
+                )
         return filled([shown[i] for i in places], like)
 
     def inside(self, grads: tuple, like: list[Kind]) -> tuple:
         """Called with the gradients of the inputs."""
         grads = filled(grads, like)
-        if self.grad_output is None:              # not through the outputs: forward returned a dict, or a second derivative
+        if (
+            self.grad_output is None
+        ):  # not through the outputs: forward returned a dict, or a second derivative
             return grads
         known = dict(zip(self.places, grads))
         answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))
@@ -389,7 +482,9 @@ class Passage:
 
     def finish(self, grad_input: tuple) -> tuple:
         for hook in self.last:
-            grad_input = replaced(hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input")
+            grad_input = replaced(
+                hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input"
+            )
         self.grad_output = None
         return grad_input
 
@@ -400,14 +495,19 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
         return grads
     given = answer if isinstance(answer, tuple) else (answer,)
     if len(given) != len(grads):
-        raise RuntimeError(f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected "
-                           f"{len(grads)}")
+        raise RuntimeError(
+            f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected "
+            f"{len(grads)}"
+        )
     return given
 
 
 def filled(grads: Iterable[Tensor | None], like: list[Kind]) -> tuple:
     """The gradients, with zeros for each None."""
-    return tuple(created(from_array(np.zeros(shape, dtype))) if g is None else g for g, (shape, dtype) in zip(grads, like))
+    return tuple(
+        created(from_array(np.zeros(shape, dtype))) if g is None else g
+        for g, (shape, dtype) in zip(grads, like)
+    )
 
 
 class Gate(Function):
@@ -417,7 +517,9 @@ class Gate(Function):
     def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:
         ctx.seen, ctx.like = seen, [(t._array.shape, t._array.dtype) for t in tensors]
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed])
+        ctx.mark_non_differentiable(
+            *[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed]
+        )
         return tensors
 
     @staticmethod

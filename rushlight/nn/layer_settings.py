@@ -1,4 +1,5 @@
 """Helpers of layers: modules that apply a function with settings, and new parameters."""
+
 from __future__ import annotations
 
 import inspect
@@ -8,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes, shown_names
-from rushlight.creation.factories import blank
 from rushlight.base.device import on_meta
+from rushlight.core.tensor import from_array
+from rushlight.creation.factories import blank
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.core.tensor import from_array
 
 
 class FunctionModule(Module):
     """A module that applies a function, with settings that are attributes.
 
     `_shown_settings`: the settings in `repr`; None: the parameters of the constructor, in their
-    order. `repr` shows `inplace` only if it is true. """
+    order. `repr` shows `inplace` only if it is true."""
 
-    _function: Callable                           # a subclass wraps it in staticmethod
+    _function: Callable  # a subclass wraps it in staticmethod
     _shown_settings: tuple[str, ...] | None = None
 
     def __init__(self, **settings: Any):
@@ -30,15 +31,25 @@ class FunctionModule(Module):
 
     def extra_repr(self) -> str:
         names = self._shown_settings
-        if names is None:                         # a user's subclass may have a constructor of its own
-            cls = next(c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight."))
-            names = tuple(name for name in inspect.signature(cls).parameters if name in self.__dict__)
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace)
+        if names is None:  # a user's subclass may have a constructor of its own
+            cls = next(
+                c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight.")
+            )
+            names = tuple(
+                name for name in inspect.signature(cls).parameters if name in self.__dict__
+            )
+        return ", ".join(
+            f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace
+        )
 
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter with arbitrary contents; `reset_parameters` fills it."""
     if min(shape, default=0) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+        )
     d = dtypes.or_default(dtype)
-    return Parameter(from_array(blank(shape, d.numpy) if on_meta(device) else np.empty(shape, d.numpy)))
+    return Parameter(
+        from_array(blank(shape, d.numpy) if on_meta(device) else np.empty(shape, d.numpy))
+    )

@@ -1,4 +1,5 @@
 """Modules that take the size of their input from the first input."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.conv import (
     Conv1d,
     Conv2d,
@@ -29,29 +31,32 @@ from rushlight.nn.normalization import (
     _NormBase,
 )
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from rushlight.core.tensor import Tensor, from_array
 
 
 class LazyModuleMixin:
-    """A mixin for modules whose parameters get their shapes at the first call, or from a loaded state dict.
+    """A mixin for modules whose parameters get their shapes at the first call, or from a loaded
+    state dict.
 
-    A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call and materializes the
-    parameters; after that the module's class becomes `cls_to_become`. Before that parameters are
-    UninitializedParameters, which have no elements. Create optimizers and copy states only after the first call.
-    """
+    A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call
+    and materializes the parameters; after that the module's class becomes `cls_to_become`. Before
+    that parameters are UninitializedParameters, which have no elements. Create optimizers and copy
+    states only after the first call."""
 
     cls_to_become: type | None = None
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
-    register_forward_pre_hook: Callable           # Module's
+    register_forward_pre_hook: Callable  # Module's
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._initialize_hook = self.register_forward_pre_hook(infer_parameters, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialize the parameters for these arguments of forward. Every lazy class defines this method."""
-        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+        """Materialize the parameters for these arguments of forward. Every lazy class defines this
+        method."""
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
@@ -59,30 +64,38 @@ class LazyModuleMixin:
 
 
 def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
-    """A hook before the first forward: give the parameters shapes and make the module an ordinary one."""
+    """A hook before the first forward: give the parameters shapes and make the module an ordinary
+    one."""
     module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
-        raise RuntimeError(f"module {module._get_name()} has not been fully initialized: initialize_parameters must "
-                           "materialize every parameter and buffer")
+        raise RuntimeError(
+            f"module {module._get_name()} has not been fully initialized: initialize_parameters "
+            "must "
+            "materialize every parameter and buffer"
+        )
     module._initialize_hook.remove()
     del module._initialize_hook
     if not any([getattr(module, kind) for kind in CALLED]):
-        del module._hooked                        # without hooks a call goes straight to forward
+        del module._hooked  # without hooks a call goes straight to forward
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become
 
 
 class _LazyLayer(LazyModuleMixin):
-    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call sets it."""
+    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call
+    sets it."""
 
     _size_name: str
     weight: Any
     bias: Any
 
     def _add_uninitialized(self, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
-        """Set weight and bias to parameters without a shape, or to None where they are not wanted."""
-        self.weight, self.bias = (UninitializedParameter(dtype=dtype, device=device) if wanted else None
-                                  for wanted in (weight, bias))
+        """Set weight and bias to parameters without a shape, or to None where they are not
+        wanted."""
+        self.weight, self.bias = (
+            UninitializedParameter(dtype=dtype, device=device) if wanted else None
+            for wanted in (weight, bias)
+        )
 
     def reset_parameters(self) -> None:
         """Set the initial values of the parameters, once their shapes are known."""
@@ -90,7 +103,8 @@ class _LazyLayer(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]  # of the other base class
 
 
-# -- linear ------------------------------------------------------------------------------------------------------------
+# -- linear ----------------------------------------------------------------------------------------
+
 
 class LazyLinear(_LazyLayer, Linear):
     """A Linear whose `in_features` is the size of the last dimension of the first input.
@@ -122,10 +136,12 @@ class LazyLinear(_LazyLayer, Linear):
         self.in_features = self.in_features or size
 
 
-# -- convolution -------------------------------------------------------------------------------------------------------
+# -- convolution -----------------------------------------------------------------------------------
+
 
 class _LazyConv(_LazyLayer, _ConvNd):
-    """The base of the lazy convolutions: `in_channels` is the number of channels of the first input."""
+    """The base of the lazy convolutions: `in_channels` is the number of channels of the first
+    input."""
 
     _size_name = "in_channels"
 
@@ -136,12 +152,15 @@ class _LazyConv(_LazyLayer, _ConvNd):
         self._add_uninitialized(True, bias, dtype, device)
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Weight and bias for the channels of the input. RuntimeError or ValueError for an unsuitable input."""
+        """Weight and bias for the channels of the input. RuntimeError or ValueError for an
+        unsuitable input."""
         if self.has_uninitialized_params():
             channels = self._channels(input)
             check(channels, self.out_channels, self.groups, self.padding_mode)
             self.in_channels = channels
-            first, second = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
+            first, second = (
+                (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
+            )
             self.weight.materialize((first, second // self.groups, *self.kernel_size))
             if self.bias is not None:
                 self.bias.materialize((self.out_channels,))
@@ -151,29 +170,67 @@ class _LazyConv(_LazyLayer, _ConvNd):
     def _channels(self, input: Tensor) -> int:
         n, ndim = self.n, input._array.ndim
         if ndim not in (n + 1, n + 2):
-            raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, "
-                               f"but got input of size: {input.shape}")
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                f"{type(self).__name__}, "
+                f"but got input of size: {input.shape}"
+            )
         return input._array.shape[-n - 1]
 
 
 class _LazyConvNd(_LazyConv):
     """The constructor of the lazy convolutions."""
 
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-                 dtype: Any = None):
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self._finish(out_channels, bias, device, dtype)
 
 
 class _LazyConvTransposeNd(_LazyConv):
     """The constructor of the lazy transposed convolutions."""
 
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-                 groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-                 device: Any = None, dtype: Any = None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
-                         device, dtype)
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._finish(out_channels, bias, device, dtype)
 
 
@@ -245,15 +302,25 @@ class LazyConvTranspose3d(_LazyConvTransposeNd, ConvTranspose3d):
     cls_to_become = ConvTranspose3d
 
 
-# -- normalization -----------------------------------------------------------------------------------------------------
+# -- normalization ---------------------------------------------------------------------------------
+
 
 class _LazyNorm(_LazyLayer, _NormBase):
     """The base of the lazy norms: `num_features` is the size of dimension 1 of the first input."""
 
     _size_name = "num_features"
 
-    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine, self.track_running_stats = affine, track_running_stats
         self._add_uninitialized(affine, affine and bias, dtype, device)
@@ -310,7 +377,8 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
+    """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and
+    statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm1d()
     >>> _ = m(rushlight.ones(2, 3, 4))
@@ -322,7 +390,8 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
+    """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and
+    statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm2d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4))
@@ -334,7 +403,8 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
+    """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and
+    statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm3d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))

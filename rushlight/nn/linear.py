@@ -1,16 +1,17 @@
 """Linear maps."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
+from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.layer_settings import uninitialized
 from rushlight.ops.linalg.matmul import linear
-from rushlight.core.tensor import Tensor
 
 
 class Identity(Module):
@@ -28,7 +29,8 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """out = x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or None.
+    """out = x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or
+    None.
 
     Both begin uniform in [-k, k), k = 1 / sqrt(in_features).
 
@@ -40,11 +42,20 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = uninitialized(out_features, in_features, dtype=dtype, device=device)
-        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
+        self.register_parameter(
+            "bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -55,15 +66,21 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        try:                                      # 0.2 us; `self.weight` takes 1 us, since it calls __getattr__
+        try:  # 0.2 us; `self.weight` takes 1 us, since it calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
-        except (KeyError, AttributeError):        # e.g. weight norm: `weight` is not a parameter; or self is no Module
+        except (
+            KeyError,
+            AttributeError,
+        ):  # e.g. weight norm: `weight` is not a parameter; or self is no Module
             weight, bias = self.weight, self.bias
         return linear(input, weight, bias)
 
     def extra_repr(self) -> str:
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Bilinear(Module):
@@ -78,14 +95,29 @@ class Bilinear(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None):
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
-        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = uninitialized(out_features, in1_features, in2_features, dtype=dtype, device=device)
-        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
+        self.in1_features, self.in2_features, self.out_features = (
+            in1_features,
+            in2_features,
+            out_features,
+        )
+        self.weight = uninitialized(
+            out_features, in1_features, in2_features, dtype=dtype, device=device
+        )
+        self.register_parameter(
+            "bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -99,5 +131,8 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )

@@ -1,6 +1,7 @@
 """Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are its older
 form.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,13 +9,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
+from rushlight.nn.flatten_resize import PairwiseDistance
 from rushlight.nn.functional.loss import reduction_of
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
-from rushlight.nn.flatten_resize import PairwiseDistance
 from rushlight.ops.shape.views import reshape
-from rushlight.core.tensor import Tensor
 
 
 class _Loss(Module):
@@ -22,7 +23,9 @@ class _Loss(Module):
 
     reduction: str
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
+    def __init__(
+        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any
+    ):
         super().__init__()
         self.__dict__.update(settings, reduction=reduction_of(size_average, reduce, reduction))
 
@@ -32,8 +35,14 @@ class _WeightedLoss(_Loss):
 
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-                 reduction: str = "mean", **settings: Any):
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        **settings: Any,
+    ):
         super().__init__(size_average, reduce, reduction, **settings)
         self.register_buffer("weight", weight)
 
@@ -61,13 +70,20 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast R-CNN*, 2015.
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast
+    R-CNN*, 2015.
 
     >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 2.5000])
     """
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
+    def __init__(
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ):
         super().__init__(size_average, reduce, reduction, beta=beta)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -75,7 +91,8 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber, 1964.
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber,
+    1964.
 
     >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 4.0000])
@@ -91,18 +108,28 @@ class HuberLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log
+    y!.
 
     >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
     tensor(1.)
     """
 
-    def __init__(self, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
-                 reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Any = None,
+        eps: float = 1e-8,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+        return F.poisson_nll_loss(
+            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
+        )
 
 
 class GaussianNLLLoss(_Loss):
@@ -121,16 +148,24 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target
+    is log y.
 
-    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of
+    its definition.
 
     >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
     >>> rushlight.nn.KLDivLoss(reduction="batchmean")(q.log(), p)  # sum of p log(p / q)
     tensor(0.1438)
     """
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
+    def __init__(
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -144,8 +179,13 @@ class BCELoss(_WeightedLoss):
     tensor(0.3993)
     """
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-                 reduction: str = "mean"):
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(weight, size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -153,7 +193,8 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
+    pos_weight.
 
     >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1., 1.]))  # log 2 / 2
     tensor(0.3466)
@@ -161,31 +202,47 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
     pos_weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
-                 reduction: str = "mean", pos_weight: Tensor | None = None):
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ):
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction,
-                                                  pos_weight=self.pos_weight)
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
 
 
 class NLLLoss(_WeightedLoss):
     """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d).
 
-    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do not count.
+    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
+    not count.
 
     >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
-                 reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
 
 
 NLLLoss2d = NLLLoss
@@ -200,19 +257,41 @@ class CrossEntropyLoss(_WeightedLoss):
     tensor(0.4076)
     """
 
-    def __init__(self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100,
-                 reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0):
-        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index,
-                         label_smoothing=label_smoothing)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        ignore_index: int = -100,
+        reduce: Any = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__(
+            weight,
+            size_average,
+            reduce,
+            reduction,
+            ignore_index=ignore_index,
+            label_smoothing=label_smoothing,
+        )
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(input, target, self.weight, None, self.ignore_index, None, self.reduction,
-                               self.label_smoothing)
+        return F.cross_entropy(
+            input,
+            target,
+            self.weight,
+            None,
+            self.ignore_index,
+            None,
+            self.reduction,
+            self.label_smoothing,
+        )
 
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks; accepted, changes nothing here.
+    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks;
+    accepted, changes nothing here.
 
     >>> rushlight.nn.LinearCrossEntropyOptions(batch_chunk_size=1024).batch_chunk_size
     1024
@@ -226,7 +305,8 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """mean of -log softmax(x w^T + b)[n, y_n], with w and b learned; settings as `nn.functional.cross_entropy`.
+    """mean of -log softmax(x w^T + b)[n, y_n], with w and b learned; settings as
+    `nn.functional.cross_entropy`.
 
     `out_features`: the further dimensions *d of the logits (N, C, *d).
 
@@ -234,34 +314,69 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     torch.Size([])
     """
 
-    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
-                 device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
-                 ignore_index: int | None = None, label_smoothing: float = 0.0,
-                 options: LinearCrossEntropyOptions | None = None):
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
-        super().__init__(weight, None, None, reduction, num_classes=num_classes, out_features=tuple(out_features),
-                         ignore_index=ignore_index, label_smoothing=label_smoothing, options=options)
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__(
+            weight,
+            None,
+            None,
+            reduction,
+            num_classes=num_classes,
+            out_features=tuple(out_features),
+            ignore_index=ignore_index,
+            label_smoothing=label_smoothing,
+            options=options,
+        )
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         weight, bias = self.linear.weight, self.linear.bias
         return F.linear_cross_entropy(
-            input, reshape(weight, (*shape, -1)), target, linear_bias=None if bias is None else reshape(bias, shape),
-            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing)
+            input,
+            reshape(weight, (*shape, -1)),
+            target,
+            linear_bias=None if bias is None else reshape(bias, shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )
 
     def extra_repr(self) -> str:
         linear = self.linear
-        return (f"in_features={linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-                f"bias={linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
-                f"label_smoothing={self.label_smoothing}, options={self.options}")
+        return (
+            f"in_features={linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, "
+            f"bias={linear.bias is not None}, reduction={self.reduction}, "
+            f"ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
 
 
-# -- margins ---------------------------------------------------------------------------------------------------------
+# -- margins ---------------------------------------------------------------------------------------
+
 
 class MarginRankingLoss(_Loss):
     """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be
@@ -272,7 +387,13 @@ class MarginRankingLoss(_Loss):
     tensor([2., 0.])
     """
 
-    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
@@ -286,7 +407,13 @@ class HingeEmbeddingLoss(_Loss):
     tensor([0.3000, 0.7000])
     """
 
-    def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -312,15 +439,24 @@ class CosineEmbeddingLoss(_Loss):
     (tensor(0.4000), tensor(0.6000))
     """
 
-    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+        return F.cosine_embedding_loss(
+            input1, input2, target, self.margin, reduction=self.reduction
+        )
 
 
 class MultiLabelMarginLoss(_Loss):
-    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a row end at -1.
+    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a
+    row end at -1.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
     >>> rushlight.nn.MultiLabelMarginLoss()(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
@@ -343,15 +479,23 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2.
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError
+    unless p is 1 or 2.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([2])
     >>> rushlight.nn.MultiMarginLoss()(x, y)  # ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
     tensor(0.1667)
     """
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Any = None,
-                 reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
@@ -359,50 +503,91 @@ class MultiMarginLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+        return F.multi_margin_loss(
+            input, target, self.p, self.margin, self.weight, reduction=self.reduction
+        )
 
 
 class TripletMarginLoss(_Loss):
-    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al., 2016.
+    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al.,
+    2016.
 
     >>> anchor, positive, negative = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.TripletMarginLoss()(anchor, positive, negative)  # 2 - 1.5 + 1
     tensor(1.5000)
     """
 
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-                 size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+    ):
         if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap,
-                                     reduction=self.reduction)
+        return F.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            self.margin,
+            self.p,
+            self.eps,
+            self.swap,
+            reduction=self.reduction,
+        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a margin <= 0.
+    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a
+    margin <= 0.
 
     >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(-1))
     >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]]))
     tensor(0.5000)
     """
 
-    def __init__(self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
-                 reduction: str = "mean"):
+    def __init__(
+        self,
+        *,
+        distance_function: Callable | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ):
         if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                f"{margin} instead"
+            )
         super().__init__(None, None, reduction, margin=margin, swap=swap)
-        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.distance_function = (
+            PairwiseDistance() if distance_function is None else distance_function
+        )
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
-                                                   margin=self.margin, swap=self.swap, reduction=self.reduction)
+        return F.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class CTCLoss(_Loss):
-    """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`.
+    """-log of the probability of a label sequence, whatever its places in time; see
+    `nn.functional.ctc_loss`.
 
     A. Graves et al., *Connectionist temporal classification*, 2006.
 
@@ -414,6 +599,15 @@ class CTCLoss(_Loss):
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(None, None, reduction, blank=blank, zero_infinity=zero_infinity)
 
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
-                          self.zero_infinity)
+    def forward(
+        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
+    ) -> Tensor:
+        return F.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
+        )

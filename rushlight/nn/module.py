@@ -1,4 +1,5 @@
 """class Module: a tree of modules that own parameters and buffers."""
+
 from __future__ import annotations
 
 import sys
@@ -6,22 +7,23 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rushlight.core.mode import no_grad
 from rushlight.base.errors import Suggesting, explain
-from rushlight.nn.to_dtype import Convertible
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state_dict import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from rushlight.nn.state_dict import Stateful
-from rushlight.core.tensor import Tensor
+from rushlight.nn.to_dtype import Convertible
 
 M = TypeVar("M", bound="Module")
-ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")    # hold the attributes outside of __dict__
+ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")  # hold the attributes outside of __dict__
 
 
 class Module(Hooked, Stateful, Convertible, Suggesting):
-    """The base of all neural network modules: define `forward`, and assign parameters and submodules as attributes.
+    """The base of all neural network modules: define `forward`, and assign parameters and
+    submodules as attributes.
 
     >>> class Net(rushlight.nn.Module):
     ...     def __init__(self):
@@ -38,32 +40,44 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     dump_patches = False
     call_super_init = False
     training: bool
-    _derived: tuple[str, ...] = ()                # computed attributes that torch's pickles contain
+    _derived: tuple[str, ...] = ()  # computed attributes that torch's pickles contain
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
-            what = f"an unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else \
-                f"{len(args) + 1} positional arguments but takes 1"
+            what = (
+                f"an unexpected keyword argument '{next(iter(kwargs))}'"
+                if kwargs
+                else f"{len(args) + 1} positional arguments but takes 1"
+            )
             raise TypeError(f"{type(self).__name__}.__init__() got {what}")
         self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _modules={}, _non_persistent_buffers_set=set(),
-            _hooks_with_module=set(), **{kind: OrderedDict() for kind in HOOKS})     # which takes weak references
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
+            _non_persistent_buffers_set=set(),
+            _hooks_with_module=set(),
+            **{kind: OrderedDict() for kind in HOOKS},
+        )  # which takes weak references
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes: every subclass defines it."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Run compiled from now on, as `rushlight.compile` with these settings; the module stays the same object."""
+        """Run compiled from now on, as `rushlight.compile` with these settings; the module stays
+        the same object."""
         self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
-    # -- attributes ------------------------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if "_modules" in own:                     # __init__ makes this set last; a loop over SETS is 1.5 times slower
+        if "_modules" in own:  # __init__ makes this set last; a loop over SETS is 1.5 times slower
             found = own["_modules"]
             if name in found:
                 return found[name]
@@ -73,7 +87,11 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             found = own["_buffers"]
             if name in found:
                 return found[name]
-        cure = "; TorchScript is not written, cure: torch.save(module.state_dict(), file)" if name == "save" else ""
+        cure = (
+            "; TorchScript is not written, cure: torch.save(module.state_dict(), file)"
+            if name == "save"
+            else ""
+        )
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{cure}")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -94,21 +112,31 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             object.__setattr__(self, name, value)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Replace the object registered under the name by None or a tensor; False if there is none."""
+        """Replace the object registered under the name by None or a tensor; False if there is
+        none."""
         if name in self._parameters:
             if value is not None:
-                raise TypeError(f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None "
-                                "expected)")
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None "
+                    "expected)"
+                )
             self._parameters[name] = None
         elif name in self._modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None "
-                                "expected)")
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as child module '{name}' "
+                    "(torch.nn.Module or None "
+                    "expected)"
+                )
             self._modules[name] = registered(self, "module", name, None)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor "
-                                "or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, "
+                    "torch.Tensor "
+                    "or None expected)"
+                )
             self._buffers[name] = registered(self, "buffer", name, value)
         else:
             return False
@@ -123,7 +151,13 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        names = {
+            *dir(type(self)),
+            *self.__dict__,
+            *self._parameters,
+            *self._modules,
+            *self._buffers,
+        }
         return sorted(name for name in names if not name[0].isdigit())
 
     def __getstate__(self) -> dict:
@@ -131,8 +165,10 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     def __setstate__(self, state: dict) -> None:
         Module.__init__(self)
-        self.__dict__.update({name: value for name, value in state.items() if name not in self._derived})
-        if any([state.get(kind) for kind in CALLED]):                # torch's modules have no flag for hooks
+        self.__dict__.update(
+            {name: value for name, value in state.items() if name not in self._derived}
+        )
+        if any([state.get(kind) for kind in CALLED]):  # torch's modules have no flag for hooks
             self.__dict__["_hooked"] = True
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -142,13 +178,22 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_initialized(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
-                            "required)")
+            raise TypeError(
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None "
+                "required)"
+            )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
-                             "forward() method.")
-        self._parameters[name] = param if param is None else registered(self, "parameter", name, param)
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                "created "
+                f"explicitly. To express '{name}' as a function of another Tensor, compute the "
+                "value in the "
+                "forward() method."
+            )
+        self._parameters[name] = (
+            param if param is None else registered(self, "parameter", name, param)
+        )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not a parameter. It moves with the module and is saved, unless
@@ -157,9 +202,16 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_initialized(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
+                "None required)"
+            )
         self._buffers[name] = registered(self, "buffer", name, tensor)
-        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+        (
+            self._non_persistent_buffers_set.discard
+            if persistent
+            else self._non_persistent_buffers_set.add
+        )(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under a name. TypeError for another type, KeyError for a bad or taken
@@ -173,10 +225,11 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     register_module = add_module
 
-    # -- walks -----------------------------------------------------------------------------------------------------
+    # -- walks -------------------------------------------------------------------------------------
 
-    def named_modules(self, memo: set | None = None, prefix: str = "",
-                      remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """(name, module) for this module and all below it, parents first."""
         seen = set() if memo is None else memo
         todo: list[tuple[str, Module]] = [(prefix, self)]
@@ -188,7 +241,9 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                 seen.add(module)
             yield name, module
             lead = name + "." if name else ""
-            todo += [(lead + key, m) for key, m in reversed(module._modules.items()) if m is not None]
+            todo += [
+                (lead + key, m) for key, m in reversed(module._modules.items()) if m is not None
+            ]
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it, parents first, each once."""
@@ -208,10 +263,19 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         for _, module in self.named_children():
             yield module
 
-    def _named_members(self, members: Callable[[Any], Any], prefix: str = "", recurse: bool = True,
-                       remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def _named_members(
+        self,
+        members: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
         seen = set()
-        found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        found = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
         for lead, module in found:
             for key, value in members(module):
                 if value is None or value in seen:
@@ -220,22 +284,26 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                     seen.add(value)
                 yield (f"{lead}.{key}" if lead else key), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True,
-                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of this module and, if `recurse`, of all below it.
 
         >>> [name for name, _ in rushlight.nn.Linear(2, 3).named_parameters()]
         ['weight', 'bias']
         """
-        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+        return self._named_members(
+            lambda m: m._parameters.items(), prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, if `recurse`, of all below it, each once."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True,
-                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """(name, buffer) of this module and, if `recurse`, of all below it."""
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
@@ -277,7 +345,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """The buffer at a dotted name. AttributeError if there is none."""
         return member(self, target, "_buffers", "a buffer")
 
-    # -- changes to all that is below ------------------------------------------------------------------------------
+    # -- changes to all that is below --------------------------------------------------------------
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
         """Call `fn` on every module below and then on this one. Returns the module."""
@@ -287,7 +355,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set training mode (dropout, batch statistics) for this module and all below. Returns the module."""
+        """Set training mode (dropout, batch statistics) for this module and all below. Returns the
+        module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -311,7 +380,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if parameter._grad is not None:
                 parameter._grad = None if set_to_none else zeroed(parameter._grad)
 
-    # -- text ------------------------------------------------------------------------------------------------------
+    # -- text --------------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
         return type(self).__name__
@@ -330,12 +399,16 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return f"{self._get_name()}({inside}\n)" if inside else f"{self._get_name()}()"
 
 
-# -- helpers ---------------------------------------------------------------------------------------------------------
+# -- helpers ---------------------------------------------------------------------------------------
+
 
 def check_initialized(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
-        raise AttributeError(f"cannot assign {what} before Module.__init__() call: begin __init__ with super().__init__()")
+        raise AttributeError(
+            f"cannot assign {what} before Module.__init__() call: begin __init__ with "
+            "super().__init__()"
+        )
 
 
 def remove_name(module: Module, name: str, kept: str) -> None:
@@ -354,7 +427,9 @@ def check_name(module: Module, name: Any, what: str, kind: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
     if "." in name:
-        raise KeyError(f'{what} name can\'t contain "."' + (f', got: {name}' if what == "module" else ""))
+        raise KeyError(
+            f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else "")
+        )
     if name == "":
         raise KeyError(f'{what} name can\'t be empty string ""')
     if hasattr(module, name) and name not in getattr(module, kind):
@@ -366,20 +441,42 @@ def type_name(value: Any) -> str:
     kind = type(value)
     if kind is Tensor:
         return f"torch.{value.dtype.scalar_type}Tensor"
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
 
 
 def not_a_module(value: Any) -> TypeError:
     """The TypeError for a value that is not a module, with a hint."""
     if isinstance(value, type) and issubclass(value, Module):
-        return TypeError(explain(f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
-                                 f"make one: {value.__name__}()"))
+        return TypeError(
+            explain(
+                f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no "
+                "module",
+                f"make one: {value.__name__}()",
+            )
+        )
     if isinstance(value, (list, tuple)):
-        return TypeError(explain(f"{type_name(value)} is not a Module subclass", "spread it: nn.Sequential(*layers)"))
+        return TypeError(
+            explain(
+                f"{type_name(value)} is not a Module subclass", "spread it: nn.Sequential(*layers)"
+            )
+        )
     if callable(value) and hasattr(value, "__name__"):
-        return TypeError(explain(f"{value.__name__} is not a Module subclass: it is a function",
-                                 "take its module, nn.ReLU() for relu, or call it in forward()"))
-    return TypeError(explain(f"{type_name(value)} is not a Module subclass", "give modules: nn.Linear(2, 3), nn.ReLU()"))
+        return TypeError(
+            explain(
+                f"{value.__name__} is not a Module subclass: it is a function",
+                "take its module, nn.ReLU() for relu, or call it in forward()",
+            )
+        )
+    return TypeError(
+        explain(
+            f"{type_name(value)} is not a Module subclass",
+            "give modules: nn.Linear(2, 3), nn.ReLU()",
+        )
+    )
 
 
 def member(module: Module, path: str, kind: str, what: str) -> Any:

@@ -1,16 +1,17 @@
 """Attention by several heads, as a module."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
+from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.layer_settings import uninitialized
-from rushlight.core.tensor import Tensor
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -22,13 +23,15 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class MultiheadAttention(Module):
-    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; all of them joined and projected.
+    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; all of them
+    joined and projected.
 
-    query (L, N, E), key (S, N, kdim), value (S, N, vdim), or (N, L, E) and so on if `batch_first`; without N for one
-    sequence -> (output like query, weights (N, L, S) or None). Masks as in `nn.functional.multi_head_attention_forward`.
+    query (L, N, E), key (S, N, kdim), value (S, N, vdim), or (N, L, E) and so on if `batch_first`;
+    without N for one sequence -> (output like query, weights (N, L, S) or None). Masks as in
+    `nn.functional.multi_head_attention_forward`.
 
-    The projections of q, k and v stand in one weight `in_proj_weight` (3 E, E) unless `kdim` or `vdim` differ from E.
-    AssertionError unless num_heads divides embed_dim.
+    The projections of q, k and v stand in one weight `in_proj_weight` (3 E, E) unless `kdim` or
+    `vdim` differ from E. AssertionError unless num_heads divides embed_dim.
 
     >>> attention = rushlight.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = rushlight.ones(3, 5, 8)
@@ -42,12 +45,25 @@ class MultiheadAttention(Module):
     bias_k: Parameter | None
     bias_v: Parameter | None
 
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
-                 add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
-                 vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                             f"num_heads={num_heads} instead")
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
+            )
         super().__init__()
         self.embed_dim = embed_dim
         self.kdim, self.vdim = (embed_dim if n is None else n for n in (kdim, vdim))
@@ -55,12 +71,21 @@ class MultiheadAttention(Module):
         self.num_heads, self.dropout, self.batch_first = num_heads, dropout, batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError(explain("embed_dim must be divisible by num_heads", "each head takes embed_dim / num_heads "
-                                         "of the features", embed_dim=embed_dim, num_heads=num_heads))
+            raise AssertionError(
+                explain(
+                    "embed_dim must be divisible by num_heads",
+                    "each head takes embed_dim / num_heads of the features",
+                    embed_dim=embed_dim,
+                    num_heads=num_heads,
+                )
+            )
         made = {"device": device, "dtype": dtype}
         self._add_projections(bias, made)
         if add_bias_kv:
-            self.bias_k, self.bias_v = uninitialized(1, 1, embed_dim, **made), uninitialized(1, 1, embed_dim, **made)
+            self.bias_k, self.bias_v = (
+                uninitialized(1, 1, embed_dim, **made),
+                uninitialized(1, 1, embed_dim, **made),
+            )
         else:
             self.bias_k = self.bias_v = None
         self.add_zero_attn = add_zero_attn
@@ -71,7 +96,11 @@ class MultiheadAttention(Module):
         together, or one for each.
         """
         size, one = self.embed_dim, self._qkv_same_embed_dim
-        shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
+        shapes = {
+            "q_proj_weight": (size, size),
+            "k_proj_weight": (size, self.kdim),
+            "v_proj_weight": (size, self.vdim),
+        }
         if one:
             self.in_proj_weight = uninitialized(3 * size, size, **made)
         for name, shape in shapes.items():
@@ -83,8 +112,11 @@ class MultiheadAttention(Module):
 
     def _reset_parameters(self) -> None:
         """Draw the weights, then the biases of k and v; the others become 0."""
-        weights: tuple[Any, ...] = (self.in_proj_weight,) if self._qkv_same_embed_dim else (
-            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        weights: tuple[Any, ...] = (
+            (self.in_proj_weight,)
+            if self._qkv_same_embed_dim
+            else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        )
         for weight in weights:
             init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
@@ -97,17 +129,45 @@ class MultiheadAttention(Module):
     def __setstate__(self, state: dict) -> None:
         super().__setstate__({"_qkv_same_embed_dim": True, **state})
 
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
-                need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
-                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
         turned = self.batch_first and query.dim() == 3
         if turned:
             query, key, value = steps_first(query, key, value)
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
-            key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
-            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal)
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            not self._qkv_same_embed_dim,
+            self.q_proj_weight,
+            self.k_proj_weight,
+            self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
         return output.transpose(0, 1) if turned else output, weights
 
 

@@ -1,4 +1,5 @@
 """Normalization layers: by batch, by instance, by layer, by group."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import zeros
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import zeros
 from rushlight.nn import functional as F
 from rushlight.nn import init
+from rushlight.nn.layer_settings import FunctionModule, uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.layer_settings import FunctionModule, uninitialized
-from rushlight.core.tensor import Tensor, from_array
 
 
 class _Affine(Module):
@@ -22,9 +23,13 @@ class _Affine(Module):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _own(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def _own(
+        self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any
+    ) -> None:
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None)
+            self.register_parameter(
+                name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None
+            )
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
@@ -38,18 +43,32 @@ class _NormBase(_Affine):
     """Weight and bias (C,), and running statistics; each may be missing."""
 
     _version = 2
-    running_mean: Any                             # Tensor, or None without running statistics
+    running_mean: Any  # Tensor, or None without running statistics
     running_var: Any
     num_batches_tracked: Any
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self._own((num_features,), affine, bias, device, dtype)
         for name in ("running_mean", "running_var"):
-            fresh = uninitialized(num_features, dtype=dtype, device=device).data if track_running_stats else None
+            fresh = (
+                uninitialized(num_features, dtype=dtype, device=device).data
+                if track_running_stats
+                else None
+            )
             self.register_buffer(name, fresh)
         count = zeros((), dtype=dtypes.int64, device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
@@ -71,17 +90,32 @@ class _NormBase(_Affine):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:    # before batches were counted
+    def _load_from_state_dict(
+        self,
+        state_dict: dict,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        if (
+            local_metadata.get("version") or 1
+        ) < 2 and self.track_running_stats:  # before batches were counted
             count = self.num_batches_tracked
-            state_dict.setdefault(prefix + "num_batches_tracked",
-                                  from_array(np.zeros((), np.int64)) if count is None or count.is_meta else count)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
+            state_dict.setdefault(
+                prefix + "num_batches_tracked",
+                from_array(np.zeros((), np.int64)) if count is None or count.is_meta else count,
+            )
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     _load_from_state_dict.waits = True  # type: ignore[attr-defined]
 
@@ -91,7 +125,7 @@ class _BatchNorm(_NormBase):
 
     In training mean and var are the batch's, and the running ones follow: running = (1 - momentum)
     running + momentum new, or their plain average if `momentum` is None. In evaluation mean and var
-    are the running statistics, if they are tracked. """
+    are the running statistics, if they are tracked."""
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -105,7 +139,9 @@ class _BatchNorm(_NormBase):
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
+        return F.batch_norm(
+            input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps
+        )
 
 
 def dimensions(*allowed: int) -> Any:
@@ -116,17 +152,24 @@ def dimensions(*allowed: int) -> Any:
         if input._array.ndim not in allowed:
             n, name = input._array.ndim, type(self).__name__
             fits = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}.get(n)
-            other = f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
-            raise ValueError(f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}")
+            other = (
+                f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
+            )
+            raise ValueError(
+                f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}"
+            )
+
     return check
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N, C, L).
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N,
+    C, L).
 
-    In training those of the batch, and the running ones follow: running = (1 - momentum) running + momentum new, or their
-    plain average if `momentum` is None; in evaluation the running ones, if they are tracked. ValueError for another number
-    of dimensions. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
+    In training those of the batch, and the running ones follow: running = (1 - momentum) running +
+    momentum new, or their plain average if `momentum` is None; in evaluation the running ones, if
+    they are tracked. ValueError for another number of dimensions. S. Ioffe, C. Szegedy, *Batch
+    normalization*, 2015.
 
     >>> m = rushlight.nn.BatchNorm1d(1)
     >>> m(rushlight.tensor([[1.], [3.]])).detach()
@@ -140,7 +183,8 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, H, W); see `BatchNorm1d`.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, H, W);
+    see `BatchNorm1d`.
 
     >>> m = rushlight.nn.BatchNorm2d(3)
     >>> m(rushlight.ones(2, 3, 4, 4)).shape, m.weight.shape
@@ -151,7 +195,8 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, D, H, W); see `BatchNorm1d`.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, D, H,
+    W); see `BatchNorm1d`.
 
     >>> rushlight.nn.BatchNorm3d(3)(rushlight.ones(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
@@ -161,20 +206,33 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all processes: of one, as here, `BatchNorm1d`'s.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all processes: of one, as
+    here, `BatchNorm1d`'s.
 
     Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
 
     >>> rushlight.nn.SyncBatchNorm.convert_sync_batchnorm(rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2)))
-    Sequential(
-      (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    Sequential( (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True,
+      track_running_stats=True)
     )
     """
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -183,10 +241,13 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and statistics."""
+        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and
+        statistics."""
         made = module
         if isinstance(module, _BatchNorm):
-            made = cls(module.num_features, module.eps, module.momentum, False, False, process_group)
+            made = cls(
+                module.num_features, module.eps, module.momentum, False, False, process_group
+            )
             made.__dict__.update({**module.__dict__, "process_group": process_group})
         for name, child in module.named_children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
@@ -194,16 +255,29 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _InstanceNorm(_NormBase):
-    """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
+    """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial
+    dimensions.
 
     By default without weight, bias and running statistics.
     """
 
-    n = 1                                         # spatial dimensions
+    n = 1  # spatial dimensions
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -211,18 +285,32 @@ class _InstanceNorm(_NormBase):
         x = input.unsqueeze(0) if alone else input
         if x._array.shape[1] != self.num_features and self.affine:
             c = x._array.shape[1]
-            raise ValueError(explain(f"expected input's size at dim={0 if alone else 1} to match num_features "
-                                     f"({self.num_features}), but got: {c}.", f"make the layer take {c} (num_features={c})"))
-        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
-                              self.training or not self.track_running_stats,
-                              0.0 if self.momentum is None else self.momentum, self.eps)
+            raise ValueError(
+                explain(
+                    f"expected input's size at dim={0 if alone else 1} to match num_features "
+                    f"({self.num_features}), but got: {c}.",
+                    f"make the layer take {c} (num_features={c})",
+                )
+            )
+        out = F.instance_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
         return out.squeeze(0) if alone else out
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over L of (N, C, L) or (C, L).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over L of (N, C, L) or
+    (C, L).
 
-    Times weight plus bias if `affine`. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+    Times weight plus bias if `affine`. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance
+    normalization*, 2016.
 
     >>> rushlight.nn.InstanceNorm1d(2)(rushlight.tensor([[1., 3.], [10., 30.]]))
     tensor([[-1.0000,  1.0000],
@@ -234,7 +322,8 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over H and W of (N, C, H, W) or (C, H, W).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over H and W of (N, C,
+    H, W) or (C, H, W).
 
     >>> rushlight.nn.InstanceNorm2d(1)(rushlight.tensor([[[1., 3.], [1., 3.]]]))
     tensor([[[-1.0000,  1.0000],
@@ -246,7 +335,8 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over D, H and W of (N, C, D, H, W).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over D, H and W of (N,
+    C, D, H, W).
 
     >>> rushlight.nn.InstanceNorm3d(2)(rushlight.ones(1, 2, 3, 3, 3)).abs().max()
     tensor(0.)
@@ -265,16 +355,25 @@ class LayerNorm(_Affine):
     tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-                 device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self._own(shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input: Tensor) -> Tensor:
-        try:                                      # as in Linear: `self.weight` calls __getattr__
+        try:  # as in Linear: `self.weight` calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
         except (KeyError, AttributeError):
@@ -282,8 +381,11 @@ class LayerNorm(_Affine):
         return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
@@ -298,10 +400,18 @@ class RMSNorm(Module):
 
     weight: Parameter | None
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
-                 device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = (
+            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         fresh = uninitialized(*shape, dtype=dtype, device=device) if elementwise_affine else None
         self.register_parameter("weight", fresh)
@@ -316,24 +426,44 @@ class RMSNorm(Module):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
 
 
 class GroupNorm(_Affine):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of
+    channels.
 
-    Input (N, C, *). ValueError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group normalization*, 2018.
+    Input (N, C, *). ValueError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group
+    normalization*, 2018.
 
     >>> rushlight.nn.GroupNorm(2, 4)(rushlight.tensor([[1., 3., 10., 30.]])).detach()
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True):
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups, self.num_channels, self.eps, self.affine = (
+            num_groups,
+            num_channels,
+            eps,
+            affine,
+        )
         self._own((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()
 
@@ -341,12 +471,15 @@ class GroupNorm(_Affine):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LocalResponseNorm(FunctionModule):
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al., 2012.
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al.,
+    2012.
 
     >>> rushlight.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1)).squeeze()
     tensor([0.3333, 0.2500, 0.3333])

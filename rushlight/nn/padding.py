@@ -1,12 +1,14 @@
-"""Padding as modules: one number, or (before, after) of the last dimension, then of the one before, ..."""
+"""Padding as modules: one number, or (before, after) of the last dimension, then of the one before,
+..."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
 from rushlight.nn.module import Module
-from rushlight.core.tensor import Tensor
 
 
 class _PadNd(Module):
@@ -20,7 +22,9 @@ class _PadNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if self.mode == "circular" and input._array.ndim not in (self.n + 1, self.n + 2):
-            raise ValueError(f"expected {self.n + 1}D or {self.n + 2}D input (got {input._array.ndim}D input)")
+            raise ValueError(
+                f"expected {self.n + 1}D or {self.n + 2}D input (got {input._array.ndim}D input)"
+            )
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
@@ -60,7 +64,8 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """out[..., i, j] = x[..., i - top, j - left], `value` outside; padding (left, right, top, bottom), or one for all.
+    """out[..., i, j] = x[..., i - top, j - left], `value` outside; padding (left, right, top,
+    bottom), or one for all.
 
     >>> rushlight.nn.ConstantPad2d((0, 1, 1, 0), 9.)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[9., 9., 9.],
@@ -71,7 +76,8 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """out[..., i, j, k] = x[..., i - front, j - top, k - left], `value` outside; (left, right, top, bottom, front, back).
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], `value` outside; (left, right, top,
+    bottom, front, back).
 
     >>> rushlight.nn.ConstantPad3d((0, 1, 0, 0, 0, 0), 9.)(rushlight.zeros(1, 1, 1, 2))
     tensor([[[[0., 0., 9.]]]])
@@ -89,7 +95,8 @@ class ZeroPad1d(_ZeroPadNd):
 
 
 class ZeroPad2d(_ZeroPadNd):
-    """out[..., i, j] = x[..., i - top, j - left], 0 outside; padding (left, right, top, bottom), or one for all.
+    """out[..., i, j] = x[..., i - top, j - left], 0 outside; padding (left, right, top, bottom), or
+    one for all.
 
     >>> rushlight.nn.ZeroPad2d(1)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[0., 0., 0., 0.],
@@ -101,7 +108,8 @@ class ZeroPad2d(_ZeroPadNd):
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """out[..., i, j, k] = x[..., i - front, j - top, k - left], 0 outside; (left, right, top, bottom, front, back).
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], 0 outside; (left, right, top,
+    bottom, front, back).
 
     >>> rushlight.nn.ZeroPad3d(1)(rushlight.ones(1, 2, 3, 4)).shape
     torch.Size([1, 4, 5, 6])
@@ -111,7 +119,8 @@ class ZeroPad3d(_ZeroPadNd):
 
 
 class ReflectionPad1d(_PadNd):
-    """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less than the size.
+    """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less
+    than the size.
 
     >>> rushlight.nn.ReflectionPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
@@ -121,7 +130,8 @@ class ReflectionPad1d(_PadNd):
 
 
 class ReflectionPad2d(_PadNd):
-    """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left, right, top, bottom).
+    """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left,
+    right, top, bottom).
 
     >>> rushlight.nn.ReflectionPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
     tensor([[[4., 3., 4., 3.],
@@ -133,7 +143,8 @@ class ReflectionPad2d(_PadNd):
 
 
 class ReflectionPad3d(_PadNd):
-    """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements too.
+    """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements
+    too.
 
     `padding`: (left, right, top, bottom, front, back), or one number for all.
 
@@ -156,7 +167,8 @@ class ReplicationPad1d(_PadNd):
 
 
 class ReplicationPad2d(_PadNd):
-    """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top, bottom), or one for all.
+    """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top,
+    bottom), or one for all.
 
     >>> rushlight.nn.ReplicationPad2d(1)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[1., 1., 2., 2.],
@@ -168,7 +180,8 @@ class ReplicationPad2d(_PadNd):
 
 
 class ReplicationPad3d(_PadNd):
-    """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right, top, bottom, front, back).
+    """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right,
+    top, bottom, front, back).
 
     >>> rushlight.nn.ReplicationPad3d((1, 1, 0, 0, 0, 0))(rushlight.arange(4.).reshape(1, 1, 2, 2))
     tensor([[[[0., 0., 1., 1.],
@@ -189,7 +202,8 @@ class CircularPad1d(_PadNd):
 
 
 class CircularPad2d(_PadNd):
-    """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top, bottom), or one for all.
+    """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top,
+    bottom), or one for all.
 
     >>> rushlight.nn.CircularPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
     tensor([[[4., 3., 4., 3.],

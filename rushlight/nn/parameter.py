@@ -1,4 +1,5 @@
 """Tensors of modules: parameters, which are trained, and buffers, which are not."""
+
 from __future__ import annotations
 
 from typing import Any, ClassVar, TypeGuard
@@ -6,22 +7,24 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.tensor_copy_pickle import copied, disabled, rebuild, unfilled
 from rushlight.base.device import CPU, present
 from rushlight.base.errors import explain
 from rushlight.core.arguments import sizes
 from rushlight.core.printing import format_parameter
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
+from rushlight.core.tensor_copy_pickle import copied, disabled, rebuild, unfilled
 
-ARRAY: Any = Tensor.__dict__["_array"]             # the slot, which Uninitialized hides
+ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
 class Marked(type(Tensor)):  # type: ignore[misc]
-    """The class of Parameter: tensors of users' classes that were made parameters count as instances."""
+    """The class of Parameter: tensors of users' classes that were made parameters count as
+    instances."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return super().__instancecheck__(thing) or (
-            cls is Parameter and isinstance(thing, Tensor) and getattr(thing, "_is_param", False))
+            cls is Parameter and isinstance(thing, Tensor) and getattr(thing, "_is_param", False)
+        )
 
 
 class Parameter(Tensor, metaclass=Marked):
@@ -39,7 +42,11 @@ class Parameter(Tensor, metaclass=Marked):
     __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        if cls is Parameter and getattr(data, "_asks", False) and not issubclass(type(data), Parameter):
+        if (
+            cls is Parameter
+            and getattr(data, "_asks", False)
+            and not issubclass(type(data), Parameter)
+        ):
             return in_its_class(data, requires_grad)
         self = new(cls)
         on_memory_of(self, data)
@@ -55,7 +62,9 @@ class Parameter(Tensor, metaclass=Marked):
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) not in memo:
-            memo[id(self)] = rebuild(type(self), copied(self._array), self.requires_grad, None, dict(self.__dict__))
+            memo[id(self)] = rebuild(
+                type(self), copied(self._array), self.requires_grad, None, dict(self.__dict__)
+            )
         return memo[id(self)]
 
 
@@ -85,10 +94,14 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
     """A parameter of the user's subclass of Tensor."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
-        raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
-                           "returns an instance of the same type, but return type "
-                           f"{type(made).__name__} was found instead. To use the type as a Parameter, please correct the "
-                           "detach() semantics defined by its __torch_dispatch__() implementation.")
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            "detach() "
+            "returns an instance of the same type, but return type "
+            f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
+            "correct the "
+            "detach() semantics defined by its __torch_dispatch__() implementation."
+        )
     made._is_param = True  # type: ignore[attr-defined]
     return made
 
@@ -98,29 +111,40 @@ def on_memory_of(self: Tensor, data: Any) -> None:
     if data is None:
         data = from_array(np.zeros(0, dtypes.get_default_dtype().numpy))
     if not isinstance(data, Tensor):
-        raise AttributeError(explain(f"'{type(data).__name__}' object has no attribute 'detach'",
-                                     "give a tensor: torch.tensor(data)"))
+        raise AttributeError(
+            explain(
+                f"'{type(data).__name__}' object has no attribute 'detach'",
+                "give a tensor: torch.tensor(data)",
+            )
+        )
     self._array, self._node, self._grad, self._viewing = data._array, None, None, None
     self._writes = writes_of(data)
 
 
-# -- uninitialized ---------------------------------------------------------------------------------------------------
+# -- uninitialized ---------------------------------------------------------------------------------
+
 
 class Uninitialized(Tensor):
     """A parameter or buffer without a shape: only its dtype is known.
 
     It may be in a module, an optimizer or a state dict, and be converted. Reading its elements is a
-    ValueError, reading its shape a RuntimeError. """
+    ValueError, reading its shape a RuntimeError."""
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
-    becomes: ClassVar[Any] = Tensor             # the class after `materialize`
+    becomes: ClassVar[Any] = Tensor  # the class after `materialize`
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
             present(device)
         d = dtypes.or_default(dtype)
-        self._array, self._node, self._grad, self._viewing, self._writes = np.empty(0, d.numpy), None, None, None, None
+        self._array, self._node, self._grad, self._viewing, self._writes = (
+            np.empty(0, d.numpy),
+            None,
+            None,
+            None,
+            None,
+        )
         own = self.__class__
         self.__class__ = self.becomes  # since a node reads the shape
         self.requires_grad = requires_grad
@@ -128,10 +152,14 @@ class Uninitialized(Tensor):
 
     @property
     def _array(self) -> np.ndarray:
-        raise ValueError("Attempted to use an uninitialized parameter in an operation. This error happens when you are "
-                         "using a `LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` "
-                         "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
-                         "parameters before calling torch functions")
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when "
+            "you are "
+            "using a `LazyModule` or explicitly manipulating "
+            "`torch.nn.parameter.UninitializedParameter` "
+            "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+            "parameters before calling torch functions"
+        )
 
     @_array.setter
     def _array(self, value: np.ndarray) -> None:
@@ -139,9 +167,13 @@ class Uninitialized(Tensor):
 
     @property
     def shape(self) -> Any:
-        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
-                           "in `load_state_dict` when trying to load an uninitialized parameter into an initialized "
-                           "one. Call `forward` to initialize the parameters before accessing their attributes.")
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens "
+            "in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized "
+            "one. Call `forward` to initialize the parameters before accessing their attributes."
+        )
 
     device = property(lambda self: CPU, doc="Where it will be: the CPU.")
 
@@ -173,15 +205,19 @@ class Uninitialized(Tensor):
 
     float, double, half, bfloat16 = (
         lambda self, memory_format=None, d=d: self.to(d)
-        for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
+        for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
+    )
 
     def cpu(self, memory_format: Any = None) -> Any:
         """Itself."""
         return self
 
     def share_memory_(self) -> Any:
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
-                           "the parameters before calling `module.share_memory()`.")
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize "
+            "the parameters before calling `module.share_memory()`."
+        )
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of this shape, with arbitrary contents."""
@@ -235,7 +271,13 @@ class UninitializedBuffer(Uninitialized):
 
     __slots__ = ()
 
-    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True):
+    def __init__(
+        self,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ):
         self._begin(requires_grad, device, dtype)
         self.persistent = persistent
 

@@ -1,14 +1,15 @@
 """Pooling as modules."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
-from rushlight.nn.module import Module
 from rushlight.nn.layer_settings import FunctionModule
-from rushlight.core.tensor import Tensor
+from rushlight.nn.module import Module
 
 
 class _MaxPoolNd(FunctionModule):
@@ -16,18 +17,39 @@ class _MaxPoolNd(FunctionModule):
 
     _shown_settings = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                 return_indices: bool = False, ceil_mode: bool = False):
-        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, padding=padding,
-                         dilation=dilation, return_indices=return_indices, ceil_mode=ceil_mode)
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            dilation=dilation,
+            return_indices=return_indices,
+            ceil_mode=ceil_mode,
+        )
 
     def forward(self, input: Tensor) -> Any:
-        return type(self)._function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
-                                   self.return_indices)
+        return type(self)._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, L) or (C, L).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
+    (N, C, L) or (C, L).
 
     >>> rushlight.nn.MaxPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
     tensor([[5., 3.]])
@@ -37,7 +59,8 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
+    (N, C, H, W).
 
     (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their
     indices), for `MaxUnpool2d`.
@@ -50,7 +73,8 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, D, H, W).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
+    (N, C, D, H, W).
 
     >>> rushlight.nn.MaxPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
@@ -66,15 +90,21 @@ class _MaxUnpoolNd(FunctionModule):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         kernel = each(kernel_size, self.n)
-        super().__init__(kernel_size=kernel, stride=kernel if stride is None else each(stride, self.n),
-                         padding=each(padding, self.n))
+        super().__init__(
+            kernel_size=kernel,
+            stride=kernel if stride is None else each(stride, self.n),
+            padding=each(padding, self.n),
+        )
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return type(self)._function(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found
+    them.
 
     >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5., 3., 2.]]))
     >>> rushlight.nn.MaxUnpool1d(2)(maxima, indices)
@@ -85,7 +115,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found
+    them.
 
     >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1., 5.], [3., 2.]]]))
     >>> rushlight.nn.MaxUnpool2d(2)(maxima, indices)
@@ -97,7 +128,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found
+    them.
 
     >>> maxima, indices = rushlight.nn.MaxPool3d(2, return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     >>> rushlight.nn.MaxUnpool3d(2)(maxima, indices).flatten()
@@ -112,18 +144,39 @@ class _AvgPoolNd(FunctionModule):
 
     _shown_settings = ("kernel_size", "stride", "padding")
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None):
-        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, padding=padding,
-                         ceil_mode=ceil_mode, count_include_pad=count_include_pad, divisor_override=divisor_override)
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                                   self.count_include_pad, self.divisor_override)
+        return type(self)._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class AvgPool1d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, L) or (C, L).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
+    L) or (C, L).
 
     >>> rushlight.nn.AvgPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
     tensor([[3.0000, 2.5000]])
@@ -131,15 +184,27 @@ class AvgPool1d(_AvgPoolNd):
 
     _function = staticmethod(F.avg_pool1d)
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True):
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
         kernel = each(kernel_size, 1)
-        super().__init__(kernel, kernel if stride is None else each(stride, 1), each(padding, 1), ceil_mode,
-                         count_include_pad)
+        super().__init__(
+            kernel,
+            kernel if stride is None else each(stride, 1),
+            each(padding, 1),
+            ceil_mode,
+            count_include_pad,
+        )
 
 
 class AvgPool2d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
+    H, W) or (C, H, W).
 
     >>> rushlight.nn.AvgPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[2.5000, 4.7500]]])
@@ -149,7 +214,8 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, D, H, W).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
+    D, H, W).
 
     >>> rushlight.nn.AvgPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
@@ -161,7 +227,6 @@ class AvgPool3d(_AvgPoolNd):
 class _AdaptiveAvgPoolNd(FunctionModule):
     """Means of `output_size` nearly equal parts of each dimension; None keeps its size."""
 
-
     def __init__(self, output_size: Any):
         super().__init__(output_size=output_size)
 
@@ -170,7 +235,8 @@ class _AdaptiveAvgPoolNd(FunctionModule):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
+    """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C,
+    L).
 
     >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2., 3.]]))  # of 1 and 2, of 2 and 3
     tensor([[1.5000, 2.5000]])
@@ -180,7 +246,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
+    (N, C, H, W) or (C, H, W).
 
     `output_size`: one number, or one (or None: as it is) for each dimension.
 
@@ -192,7 +259,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W
+    of (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveAvgPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
@@ -214,7 +282,8 @@ class _AdaptiveMaxPoolNd(FunctionModule):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
+    """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C,
+    L).
 
     >>> rushlight.nn.AdaptiveMaxPool1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[2., 3.]])
@@ -224,7 +293,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
+    (N, C, H, W) or (C, H, W).
 
     `output_size`: one number, or one (or None: as it is) for each dimension.
 
@@ -236,7 +306,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of
+    (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveMaxPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
@@ -248,16 +319,22 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _LPPoolNd(FunctionModule):
     """(sum over the window of x^p)^(1/p), p = norm_type."""
 
-
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
-        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ):
+        super().__init__(
+            norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode
+        )
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return type(self)._function(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
 
 class LPPool1d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or (C, L).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or
+    (C, L).
 
     >>> rushlight.nn.LPPool1d(2, kernel_size=2)(rushlight.tensor([[3., 4., 5., 12.]]))
     tensor([[ 5., 13.]])
@@ -267,7 +344,8 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W) or (C, H, W).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W)
+    or (C, H, W).
 
     >>> rushlight.nn.LPPool2d(2, kernel_size=2)(rushlight.ones(1, 2, 4))
     tensor([[[2., 2.]]])
@@ -277,7 +355,8 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H, W) or (C, D, H, W).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H,
+    W) or (C, D, H, W).
 
     >>> rushlight.nn.LPPool3d(2, kernel_size=2)(rushlight.ones(1, 2, 2, 2))
     tensor([[[[2.8284]]]])
@@ -287,7 +366,8 @@ class LPPool3d(_LPPoolNd):
 
 
 class _FractionalMaxPoolNd(Module):
-    """Maxima of windows that begin at random steps; an output size, or a ratio of output to input, but not both.
+    """Maxima of windows that begin at random steps; an output size, or a ratio of output to input,
+    but not both.
 
     ValueError without either, with both, and for a ratio outside (0, 1).
     """
@@ -296,11 +376,20 @@ class _FractionalMaxPoolNd(Module):
     _function: Callable
     _random_samples: Tensor | None
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                 return_indices: bool = False, _random_samples: Tensor | None = None):
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ):
         super().__init__()
         if output_size is None and output_ratio is None:
-            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+            raise ValueError(
+                f"{type(self).__name__} requires specifying either an output size, or a pooling "
+                "ratio"
+            )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         self.kernel_size, self.return_indices = several(kernel_size, self.n), return_indices
@@ -311,8 +400,14 @@ class _FractionalMaxPoolNd(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Any:
-        return type(self)._function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-                                   self._random_samples)
+        return type(self)._function(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
 
 
 def several(value: Any, n: int) -> tuple:
@@ -321,10 +416,11 @@ def several(value: Any, n: int) -> tuple:
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C,
+    H, W) or (C, H, W).
 
-    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B. Graham, *Fractional
-    max-pooling*, 2014.
+    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B.
+    Graham, *Fractional max-pooling*, 2014.
 
     >>> rushlight.nn.FractionalMaxPool2d(3, output_ratio=0.5)(rushlight.ones(1, 1, 9, 7)).shape
     torch.Size([1, 1, 4, 3])
@@ -334,7 +430,8 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, D, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C,
+    D, H, W).
 
     >>> rushlight.nn.FractionalMaxPool3d(3, output_size=2)(rushlight.ones(1, 1, 9, 9, 9)).shape
     torch.Size([1, 1, 2, 2, 2])

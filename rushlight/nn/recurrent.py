@@ -1,4 +1,5 @@
 """Recurrent layers over sequences, padded or packed, and their cells."""
+
 from __future__ import annotations
 
 import math
@@ -6,29 +7,32 @@ import numbers
 import warnings
 from typing import Any
 
-from rushlight.creation.factories import zeros
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import zeros
 from rushlight.nn import init
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.recurrent import Weights
+from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.utils.rnn import PackedSequence, steps_of
-from rushlight.core.tensor import Tensor
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """outputs, states = module(input, states): what RNN, LSTM and GRU share; `mode` is RNN_TANH, RNN_RELU, LSTM or GRU.
+    """outputs, states = module(input, states): what RNN, LSTM and GRU share; `mode` is RNN_TANH,
+    RNN_RELU, LSTM or GRU.
 
-    Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence, or a PackedSequence.
-    States (num_layers * directions, N, H), without N for one sequence; zeros unless given. Returns the last layer's
-    outputs (T, N, directions * H), both directions joined, and the last states of all layers.
+    Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence,
+    or a PackedSequence. States (num_layers * directions, N, H), without N for one sequence; zeros
+    unless given. Returns the last layer's outputs (T, N, directions * H), both directions joined,
+    and the last states of all layers.
 
-    Each layer and direction has weight_ih (gates * H, in), weight_hh (gates * H, H) and, if `bias`, bias_ih and bias_hh;
-    all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works between layers.
+    Each layer and direction has weight_ih (gates * H, in), weight_hh (gates * H, H) and, if `bias`,
+    bias_ih and bias_hh; all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works
+    between layers.
 
     >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4, bias=False).named_parameters()]
     [('weight_ih_l0', 16, 3), ('weight_hh_l0', 16, 4)]
@@ -36,11 +40,27 @@ class RNNBase(Module):
 
     _derived = "_all_weights", "_flat_weights_names", "_flat_weights"
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-                 device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.mode, self.input_size, self.hidden_size, self.num_layers = (
+            mode,
+            input_size,
+            hidden_size,
+            num_layers,
+        )
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         check_settings(self, dropout)
@@ -51,19 +71,31 @@ class RNNBase(Module):
                 setattr(self, name, uninitialized(*shape, device=device, dtype=dtype))
         self.reset_parameters()
 
-    # -- parameters ----------------------------------------------------------------------------------------------------
+    # -- parameters --------------------------------------------------------------------------------
 
     @property
     def _all_weights(self) -> list[list[str]]:
         """The parameters' names, by layer and direction."""
-        kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else []),
-                 *(["weight_hr"] if self.proj_size else [])]
-        ends = [f"_l{layer}{end}" for layer in range(self.num_layers) for end in ("", "_reverse")[:1 + self.bidirectional]]
+        kinds = [
+            "weight_ih",
+            "weight_hh",
+            *(["bias_ih", "bias_hh"] if self.bias else []),
+            *(["weight_hr"] if self.proj_size else []),
+        ]
+        ends = [
+            f"_l{layer}{end}"
+            for layer in range(self.num_layers)
+            for end in ("", "_reverse")[: 1 + self.bidirectional]
+        ]
         return [[kind + end for kind in kinds] for end in ends]
 
     def _shapes(self, first: str) -> list[tuple[int, ...]]:
         """The parameters' shapes, in the order of their names; the first is weight_ih."""
-        n, hidden, out = GATES[self.mode] * self.hidden_size, self.hidden_size, self.proj_size or self.hidden_size
+        n, hidden, out = (
+            GATES[self.mode] * self.hidden_size,
+            self.hidden_size,
+            self.proj_size or self.hidden_size,
+        )
         size = self.input_size if "_l0" in first else out * (1 + self.bidirectional)
         biases = [(n,), (n,)] if self.bias else []
         return [(n, size), (n, out), *biases, (out, hidden)]
@@ -78,7 +110,8 @@ class RNNBase(Module):
 
     @_flat_weights.setter
     def _flat_weights(self, weights: list[Tensor]) -> None:
-        """Libraries that put tensors in the place of parameters (higher) write down the list that torch's layers keep."""
+        """Libraries that put tensors in the place of parameters (higher) write down the list that
+        torch's layers keep."""
         for name, weight in zip(self._flat_weights_names, weights, strict=True):
             if getattr(self, name) is not weight:
                 setattr(self, name, weight)
@@ -90,7 +123,10 @@ class RNNBase(Module):
 
     def _weights(self) -> list[Weights]:
         """The weights in the form that the layers' functions take."""
-        return [Weights(**{name.split("_l")[0]: getattr(self, name) for name in names}) for names in self._all_weights]
+        return [
+            Weights(**{name.split("_l")[0]: getattr(self, name) for name in names})
+            for names in self._all_weights
+        ]
 
     def flatten_parameters(self) -> None:
         """Nothing: torch arranges the parameters for a GPU."""
@@ -101,7 +137,7 @@ class RNNBase(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    # -- the pass ------------------------------------------------------------------------------------------------------
+    # -- the pass ----------------------------------------------------------------------------------
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         states = None if hx is None else self._as_tuple(hx)
@@ -119,7 +155,8 @@ class RNNBase(Module):
         return out, self._from_tuple(last)
 
     def _packed(self, input: PackedSequence, states: tuple | None) -> tuple[PackedSequence, Any]:
-        """Sequences as they are packed, the longest first; states come and go in the order before packing."""
+        """Sequences as they are packed, the longest first; states come and go in the order before
+        packing."""
         sizes = steps_of(input)
         if states is not None and input.sorted_indices is not None:
             states = tuple(s.index_select(1, input.sorted_indices) for s in states)
@@ -128,20 +165,33 @@ class RNNBase(Module):
             last = tuple(s.index_select(1, input.unsorted_indices) for s in last)
         return PackedSequence(out, *input[1:]), self._from_tuple(last)
 
-    def _run(self, x: Tensor, states: tuple | None, sizes: tuple | None, batch: int,
-             first: bool = False) -> tuple[Tensor, tuple]:
+    def _run(
+        self, x: Tensor, states: tuple | None, sizes: tuple | None, batch: int, first: bool = False
+    ) -> tuple[Tensor, tuple]:
         x, states, weights = self._operands(x, states)
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
-            starts = [tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])] * len(weights)
+            starts = [
+                tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])
+            ] * len(weights)
         else:
             self._check_states(states, wanted)
             starts = recurrent.per_direction(x, states)
-        return recurrent.layers(self.mode, x, starts, weights, sizes, self.bidirectional,
-                                self.dropout if self.training else 0.0, first)
+        return recurrent.layers(
+            self.mode,
+            x,
+            starts,
+            weights,
+            sizes,
+            self.bidirectional,
+            self.dropout if self.training else 0.0,
+            first,
+        )
 
-    def _operands(self, x: Tensor, states: tuple | None) -> tuple[Tensor, tuple | None, list[Weights]]:
+    def _operands(
+        self, x: Tensor, states: tuple | None
+    ) -> tuple[Tensor, tuple | None, list[Weights]]:
         """What the layers compute with; autocast converts it (amp/autocast_policy.py)."""
         return x, states, self._weights()
 
@@ -156,18 +206,26 @@ class RNNBase(Module):
     def _from_tuple(self, states: tuple) -> Any:
         return states[0]
 
-    # -- what goes wrong -----------------------------------------------------------------------------------------------
+    # -- what goes wrong ---------------------------------------------------------------------------
 
     def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
-            raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-                             f"input.to({weight.dtype}), or convert model: model.to({x.dtype})")
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
+                "Convert input: "
+                f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+            )
         if x.dim() != dims:
             raise RuntimeError(f"input must have {dims} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
-            raise RuntimeError(explain(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                                       f"{x.size(-1)}", f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
-                                       input=tuple(x.shape)))
+            raise RuntimeError(
+                explain(
+                    f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                    f"{x.size(-1)}",
+                    f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
+                    input=tuple(x.shape),
+                )
+            )
         if x.size(steps) == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
@@ -175,12 +233,28 @@ class RNNBase(Module):
         for i, (state, shape) in enumerate(zip(states, wanted)):
             if state._array.shape != shape:
                 place = "" if len(wanted) == 1 else f"[{i}]"
-                raise RuntimeError(explain(f"Expected hidden{place} size {shape}, got {list(state.shape)}",
-                                           "states are (layers and directions, batch, features), also where batch_first"))
+                raise RuntimeError(
+                    explain(
+                        f"Expected hidden{place} size {shape}, got {list(state.shape)}",
+                        "states are (layers and directions, batch, features), also where "
+                        "batch_first",
+                    )
+                )
 
     def extra_repr(self) -> str:
-        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
-        shown = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        usual = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
+            "bidirectional": False,
+        }
+        shown = [
+            f"{name}={getattr(self, name)}"
+            for name, value in usual.items()
+            if getattr(self, name) != value
+        ]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *shown])
 
     def __setstate__(self, state: dict) -> None:
@@ -189,17 +263,35 @@ class RNNBase(Module):
 
 def check_settings(self: RNNBase, dropout: Any) -> None:
     """TypeError or ValueError for settings that no layer can have."""
-    if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= self.dropout <= 1:
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
-                         "zeroed")
+    if (
+        not isinstance(dropout, numbers.Number)
+        or isinstance(dropout, bool)
+        or not 0 <= self.dropout <= 1
+    ):
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an "
+            "element being "
+            "zeroed"
+        )
     if self.dropout > 0 and self.num_layers == 1:
-        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                      f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
-                      stacklevel=4)
-    for name, kind in {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}.items():
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
+            "expects "
+            f"num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={self.num_layers}",
+            stacklevel=4,
+        )
+    for name, kind in {
+        "bias": bool,
+        "batch_first": bool,
+        "input_size": int,
+        "hidden_size": int,
+    }.items():
         value = getattr(self, name)
         if not isinstance(value, kind):
-            raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+            raise TypeError(
+                f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+            )
     for name in ("input_size", "hidden_size", "num_layers"):
         if getattr(self, name) <= 0:
             raise ValueError(f"{name} must be greater than zero")
@@ -230,40 +322,87 @@ def refuse_projection(settings: dict) -> None:
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results as RNNBase says.
+    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results
+    as RNNBase says.
 
     >>> out, h = rushlight.nn.RNN(3, 4)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
-                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 device: Any = None, dtype: Any = None, **more: Any):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        **more: Any,
+    ):
         refuse_projection(more)
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, device=device, dtype=dtype, **more)
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__(
+            "RNN_" + nonlinearity.upper(),
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+            **more,
+        )
         self.nonlinearity = nonlinearity
 
 
 class LSTM(RNNBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c') at each step.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c') at
+    each step.
 
-    Input and results as RNNBase says; the states are two, (h, c). With `proj_size` P, h' is projected to P numbers by
-    weight_hr (P, H). The weights hold i, f, g, o in this order.
+    Input and results as RNNBase says; the states are two, (h, c). With `proj_size` P, h' is
+    projected to P numbers by weight_hr (P, H). The weights hold i, f, g, o in this order.
 
     >>> out, (h, c) = rushlight.nn.LSTM(3, 4, bidirectional=True)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape, c.shape
     (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]), torch.Size([2, 2, 4]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
-                 device: Any = None, dtype: Any = None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         proj_size, device, dtype)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(
+            "LSTM",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
         n = self.num_layers * (1 + self.bidirectional)
@@ -271,7 +410,9 @@ class LSTM(RNNBase):
 
     def _as_tuple(self, hx: Any) -> tuple:
         if len(hx) < 2:
-            raise IndexError(explain("lstm expects two hidden states, but got one", "give the tuple (h_0, c_0)"))
+            raise IndexError(
+                explain("lstm expects two hidden states, but got one", "give the tuple (h_0, c_0)")
+            )
         if len(hx) > 2:
             raise RuntimeError("lstm expects two hidden states")
         return hx[0], hx[1]
@@ -281,7 +422,8 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at each step.
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at
+    each step.
 
     Input and results as RNNBase says. The weights hold r, z, n in this order.
 
@@ -290,18 +432,41 @@ class GRU(RNNBase):
     (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
-                 dtype: Any = None, **more: Any):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        **more: Any,
+    ):
         refuse_projection(more)
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         device=device, dtype=dtype, **more)
+        super().__init__(
+            "GRU",
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+            **more,
+        )
 
 
-# -- cells -----------------------------------------------------------------------------------------------------------
+# -- cells -----------------------------------------------------------------------------------------
+
 
 class RNNCellBase(Module):
-    """h' = module(x, h): weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and bias_hh or None.
+    """h' = module(x, h): weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and
+    bias_hh or None.
 
     >>> rushlight.nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
     torch.Size([8, 3])
@@ -312,12 +477,22 @@ class RNNCellBase(Module):
     bias_ih: Parameter | None
     bias_hh: Parameter | None
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
-                 dtype: Any = None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         n, made = num_chunks * hidden_size, {"device": device, "dtype": dtype}
-        self.weight_ih, self.weight_hh = uninitialized(n, input_size, **made), uninitialized(n, hidden_size, **made)
+        self.weight_ih, self.weight_hh = (
+            uninitialized(n, input_size, **made),
+            uninitialized(n, hidden_size, **made),
+        )
         for name in ("bias_ih", "bias_hh"):
             self.register_parameter(name, uninitialized(n, **made) if bias else None)
         self.reset_parameters()
@@ -329,21 +504,32 @@ class RNNCellBase(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _step(self, cell: Any, input: Tensor, hx: Any, states: int) -> list[Tensor]:
-        """A cell's function on (N, in) and states (N, H), or on one sample without N. ValueError for other shapes."""
+        """A cell's function on (N, in) and states (N, H), or on one sample without N. ValueError
+        for other shapes."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         for i, state in enumerate(hx or ()):
             if state.dim() not in (1, 2):
-                raise ValueError(f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
-                                 f"{state.dim()}D instead")
+                raise ValueError(
+                    f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, "
+                    "got "
+                    f"{state.dim()}D instead"
+                )
         one = input.dim() == 1
         x = input.unsqueeze(0) if one else input
         if hx is None:
             hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * states
         elif one:
             hx = [state.unsqueeze(0) for state in hx]
-        found = cell(x, hx if states > 1 else hx[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        found = cell(
+            x,
+            hx if states > 1 else hx[0],
+            self.weight_ih,
+            self.weight_hh,
+            self.bias_ih,
+            self.bias_hh,
+        )
         found = found if isinstance(found, tuple) else (found,)
         return [state.squeeze(0) for state in found] if one else list(found)
 
@@ -353,14 +539,22 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W x + b + U h + b'), or relu: x (N, in) or (in,), h (N, H) or (H,), zeros unless given.
+    """h' = tanh(W x + b + U h + b'), or relu: x (N, in) or (in,), h (N, H) or (H,), zeros unless
+    given.
 
     >>> rushlight.nn.RNNCell(3, 4)(rushlight.ones(2, 3)).shape
     torch.Size([2, 4])
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-                 device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -376,7 +570,8 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'):
+    one step of an LSTM.
 
     x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
 
@@ -385,16 +580,26 @@ class LSTMCell(RNNCellBase):
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         h, c = self._step(recurrent.lstm_cell, input, hx, 2)
         return h, c
 
 
 class GRUCell(RNNCellBase):
-    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h: one step of a GRU.
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h:
+    one step of a GRU.
 
     x (N, in) or (in,), h (N, H) or (H,), zeros unless given -> h'.
 
@@ -402,7 +607,14 @@ class GRUCell(RNNCellBase):
     torch.Size([2, 4])
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -1,4 +1,5 @@
 """A module's state: from its parameters and buffers to a dict, and back."""
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -6,12 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from rushlight.base.errors import explain, warn
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Handle
-from rushlight.base.errors import explain, warn
+from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import add
 from rushlight.nn.parameter import Parameter, is_lazy
-from rushlight.core.tensor import Tensor
 
 EXTRA_STATE_KEY = "_extra_state"
 
@@ -25,7 +26,10 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not any(self):
             return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"unexpected_keys={self.unexpected_keys})"
+        )
 
 
 class Errors(list):
@@ -48,33 +52,45 @@ class Stateful:
     _state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_pre_hooks: dict[int, Callable]
     _load_state_dict_post_hooks: dict[int, Callable]
-    _hooks_with_module: set[int]                  # keys of the load hooks that take the module
+    _hooks_with_module: set[int]  # keys of the load hooks that take the module
 
-    # -- saving ----------------------------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
         """Override it to save more than parameters and buffers. The key is `_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called: override it")
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called: "
+            "override it"
+        )
 
     def set_extra_state(self, state: Any) -> None:
         """Override it to restore the result of `get_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called: override it")
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called: "
+            "override it"
+        )
 
     def _own_state(self) -> dict[str, Tensor]:
         """Parameters and persistent buffers of this module alone."""
         own: dict[str, Tensor] = {name: t for name, t in self._parameters.items() if t is not None}
-        own.update((name, t) for name, t in self._buffers.items()
-                   if t is not None and name not in self._non_persistent_buffers_set)
+        own.update(
+            (name, t)
+            for name, t in self._buffers.items()
+            if t is not None and name not in self._non_persistent_buffers_set
+        )
         return own
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        """Put this module's own state into `destination`; override it for a state of another form."""
+        """Put this module's own state into `destination`; override it for a state of another
+        form."""
         for name, t in self._own_state().items():
             destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
         """Parameters and persistent buffers by name, those of submodules as 'submodule.name'.
 
         Tensors share the module's memory and are detached, unless `keep_vars`.
@@ -82,9 +98,9 @@ class Stateful:
         >>> list(rushlight.nn.Linear(2, 3).state_dict())
         ['weight', 'bias']
         """
-        if args:                                  # the old order: destination, prefix, keep_vars
+        if args:  # the old order: destination, prefix, keep_vars
             given = [destination, prefix, keep_vars]
-            given[:len(args)] = args
+            given[: len(args)] = args
             destination, prefix, keep_vars = given
         if destination is None:
             destination = OrderedDict()
@@ -97,7 +113,9 @@ class Stateful:
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+                module.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
         for hook in tuple(self._state_dict_hooks.values()):
             answer = hook(self, destination, prefix, metadata)
             destination = destination if answer is None else answer
@@ -111,25 +129,32 @@ class Stateful:
         return add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change the dict."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change
+        the dict."""
         return add(self._state_dict_hooks, hook)
 
-    # -- loading ---------------------------------------------------------------------------------------------------
+    # -- loading -----------------------------------------------------------------------------------
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
-                        assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy parameters and buffers from a state; with `assign`, take its tensors themselves.
 
-        Returns (missing_keys, unexpected_keys). RuntimeError, and nothing is changed, for shapes that differ and, if
-        `strict`, for keys that are missing or unexpected. TypeError if the state is no mapping.
+        Returns (missing_keys, unexpected_keys). RuntimeError, and nothing is changed, for shapes
+        that differ and, if `strict`, for keys that are missing or unexpected. TypeError if the
+        state is no mapping.
 
         >>> a, b = rushlight.nn.Linear(2, 3), rushlight.nn.Linear(2, 3)
         >>> b.load_state_dict(a.state_dict())
         <All keys matched successfully>
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(explain(f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                                    "give what state_dict() returns, model.state_dict()"))
+            raise TypeError(
+                explain(
+                    f"Expected state_dict to be dict-like, got {type(state_dict)}.",
+                    "give what state_dict() returns, model.state_dict()",
+                )
+            )
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
         state: Any = OrderedDict(state_dict)
@@ -145,23 +170,53 @@ class Stateful:
         for module in visited:
             for hook in tuple(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
-                    raise RuntimeError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
-                                       "return new values, if incompatible_keys need to be modified, it should be done "
-                                       "inplace.")
+                    raise RuntimeError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                        "expected to "
+                        "return new values, if incompatible_keys need to be modified, it should "
+                        "be done "
+                        "inplace."
+                    )
         if errors or (strict and any(found)):
             raise failure(self, found, errors, strict)
         return found
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        """Take this module's own state from `state_dict`; override it for a state of another form."""
+    def _load_from_state_dict(
+        self,
+        state_dict: dict,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """Take this module's own state from `state_dict`; override it for a state of another
+        form."""
         for key, hook in tuple(self._load_state_dict_pre_hooks.items()):
             first = (self,) if key in self._hooks_with_module else ()
-            hook(*first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(
+                *first,
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
         own = self._own_state()
         for name, t in own.items():
             if prefix + name in state_dict:
-                load_tensor(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
+                load_tensor(
+                    self,
+                    name,
+                    t,
+                    prefix + name,
+                    state_dict[prefix + name],
+                    local_metadata,
+                    error_msgs,
+                )
             elif strict:
                 missing_keys.append(prefix + name)
         extra = type(self).set_extra_state is not Stateful.set_extra_state
@@ -172,35 +227,48 @@ class Stateful:
         if strict:
             known = {*own, EXTRA_STATE_KEY} if extra else own
             for key in state_dict:
-                first, dot, _ = key[len(prefix):].partition(".")
+                first, dot, _ = key[len(prefix) :].partition(".")
                 if key.startswith(prefix) and first not in (self._modules if dot else known):
                     unexpected_keys.append(key)
 
     _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable, with_module: bool = False
+    ) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
         if with_module:
             self._hooks_with_module.add(handle.key)
         return handle
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        before this module takes its own state."""
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` before this module takes its own state."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys in place."""
+        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys in
+        place."""
         return add(self._load_state_dict_post_hooks, hook)
 
 
-def load_tree(module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys,
-            errors: Errors, visited: list) -> None:
+def load_tree(
+    module: Any,
+    state: dict,
+    prefix: str,
+    metadata: Mapping,
+    assign: bool,
+    found: IncompatibleKeys,
+    errors: Errors,
+    visited: list,
+) -> None:
     """Load the state of a module and its submodules; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     own_way = not getattr(type(module)._load_from_state_dict, "waits", False)
-    messages: Any = [] if own_way else errors     # an override may expect immediate copies
-    module._load_from_state_dict(state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages)
+    messages: Any = [] if own_way else errors  # an override may expect immediate copies
+    module._load_from_state_dict(
+        state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages
+    )
     if own_way:
         errors += messages
     for name, child in module._modules.items():
@@ -211,25 +279,37 @@ def load_tree(module: Any, state: dict, prefix: str, metadata: Mapping, assign: 
     visited.append(module)
 
 
-def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
+def load_tensor(
+    module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list
+) -> None:
     """Copy or assign one tensor, or add an error message."""
     if not isinstance(new, Tensor):
-        errors.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                      f"checkpoint but received {type(new)}")
+        errors.append(
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+            "object from "
+            f"checkpoint but received {type(new)}"
+        )
         return
     if is_lazy(old):
         if is_lazy(new):
             return
     elif old.dim() == 0 and not is_lazy(new) and new.dim() == 1:
-        new = new[0]       # files from before 0-d tensors
+        new = new[0]  # files from before 0-d tensors
     if not is_lazy(old) and new.shape != old.shape:
-        errors.append(f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
-                      f"current model is {old.shape}.")
+        errors.append(
+            f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, "
+            "the shape in "
+            f"current model is {old.shape}."
+        )
         return
     if old.is_meta and not new.is_meta and not metadata.get("assign_to_params_buffers"):
-        warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, "
-             "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their "
-             "corresponding key in the module instead of copying them in place?)")
+        warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
+            "in the current model, "
+            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+            "dictionary to their "
+            "corresponding key in the module instead of copying them in place?)"
+        )
     put = replace if metadata.get("assign_to_params_buffers") else copy
     act = partial(put, module, name, old, key, new, errors)
     if isinstance(errors, Errors):
@@ -241,7 +321,11 @@ def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadat
 def replace(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
     """Make the tensor of the state itself the module's tensor."""
     if isinstance(old, Parameter):
-        new = new.requires_grad_(old.requires_grad) if isinstance(new, Parameter) else Parameter(new, old.requires_grad)
+        new = (
+            new.requires_grad_(old.requires_grad)
+            if isinstance(new, Parameter)
+            else Parameter(new, old.requires_grad)
+        )
     setattr(module, name, new)
 
 
@@ -253,8 +337,12 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
                 old.materialize(new.shape)
             old.copy_(new)
     except Exception as error:
-        errors.append(f'While copying the parameter named "{key}", whose dimensions in the model are {old.shape} and '
-                      f"whose dimensions in the checkpoint are {new.shape}, an exception occurred : {error.args}.")
+        errors.append(
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f"{old.shape} and "
+            f"whose dimensions in the checkpoint are {new.shape}, an exception occurred : "
+            f"{error.args}."
+        )
 
 
 def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: bool) -> RuntimeError:
@@ -266,5 +354,10 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
                 names = ", ".join(f'"{key}"' for key in keys)
                 lines.insert(0, f"{what} key(s) in state_dict: {names}. ")
     what = "\n\t".join([f"Error(s) in loading state_dict for {type(module).__name__}:", *lines])
-    return RuntimeError(explain(what, "load it into the module that it was saved from; load_state_dict(strict=False) "
-                                "passes over missing and unexpected keys"))
+    return RuntimeError(
+        explain(
+            what,
+            "load it into the module that it was saved from; load_state_dict(strict=False) "
+            "passes over missing and unexpected keys",
+        )
+    )

@@ -1,4 +1,5 @@
 """A module's parameters and buffers in another dtype."""
+
 from __future__ import annotations
 
 import re
@@ -6,14 +7,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rushlight.base import dtypes
-from rushlight.core.mode import no_grad
-from rushlight.creation.factories import empty_like
 from rushlight.base.device import placed
 from rushlight.base.errors import explain
-from rushlight.nn.parameter import Parameter
+from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import empty_like
+from rushlight.nn.parameter import Parameter
 
-ORDER = re.compile("([td]|[pn][dn])b?b?|[pn]?")    # of the arguments of `to`, by `kind_of`
+ORDER = re.compile("([td]|[pn][dn])b?b?|[pn]?")  # of the arguments of `to`, by `kind_of`
 
 C = TypeVar("C", bound="Convertible")
 
@@ -26,7 +27,8 @@ class Convertible:
     children: Callable
 
     def _apply(self: C, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> C:
-        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
+        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same
+        objects."""
         for module in self.children() if recurse else ():
             module._apply(fn)
         with no_grad():
@@ -43,9 +45,9 @@ class Convertible:
     def to(self: C, *args: Any, **kwargs: Any) -> C:
         """Convert floating-point and complex parameters and buffers; returns the module itself.
 
-        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names; `memory_format` lays out those of four or five
-        dimensions. TypeError for an integer dtype, NotImplementedError for what has no elements that could be moved.
-        """
+        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names; `memory_format` lays
+        out those of four or five dimensions. TypeError for an integer dtype, NotImplementedError
+        for what has no elements that could be moved."""
         dtype, device = target(*args, **kwargs)
         if device is not None:
             put(self, device)
@@ -54,7 +56,10 @@ class Convertible:
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
         return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 
     def type(self: C, dst_type: Any) -> C:
@@ -79,7 +84,7 @@ class Convertible:
 
     def cpu(self: C) -> C:
         """The module itself: it lives on the CPU."""
-        put(self, "cpu")                               # not self.to: a class's own may call this
+        put(self, "cpu")  # not self.to: a class's own may call this
         return self
 
     def cuda(self: C, device: Any = None) -> C:
@@ -91,7 +96,8 @@ class Convertible:
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: C) -> C:
-        """Move parameters and buffers to memory that is shared with the processes that this one forks from now on."""
+        """Move parameters and buffers to memory that is shared with the processes that this one
+        forks from now on."""
         for t in [*self.parameters(), *self.buffers()]:  # type: ignore[attr-defined]
             t.share_memory_()
         return self
@@ -102,30 +108,57 @@ def put(module: Any, device: Any) -> None:
     place = placed(device)
     tensors = [t for t in (*module.parameters(), *module.buffers()) if t.device.type != place.type]
     if tensors and place.type != "meta":
-        raise NotImplementedError(explain(
-            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
-            "when moving module from meta to a different device.", "then load_state_dict() or reset_parameters() fills it"))
+        raise NotImplementedError(
+            explain(
+                "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
+                "instead of torch.nn.Module.to() "
+                "when moving module from meta to a different device.",
+                "then load_state_dict() or reset_parameters() fills it",
+            )
+        )
     if tensors:
         module._apply(lambda t: t.to(place))
 
 
 def kind_of(arg: Any) -> str:
     """An argument's letter in `ORDER`: tensor, dtype, flag, none, place."""
-    return "t" if isinstance(arg, Tensor) else "d" if isinstance(arg, dtypes.dtype) or arg in (float, complex, int) else \
-        "b" if isinstance(arg, bool) else "n" if arg is None else "p"
+    return (
+        "t"
+        if isinstance(arg, Tensor)
+        else "d"
+        if isinstance(arg, dtypes.dtype) or arg in (float, complex, int)
+        else "b"
+        if isinstance(arg, bool)
+        else "n"
+        if arg is None
+        else "p"
+    )
 
 
-def target(*args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
-           copy: bool | None = None, memory_format: Any = None) -> tuple[dtypes.dtype | None, Any]:
-    """The dtype and device that the arguments of `to` name. TypeError for another order than torch's, RuntimeError for
-    `copy`: a module is converted in place."""
+def target(
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    tensor: Tensor | None = None,
+    non_blocking: bool = False,
+    copy: bool | None = None,
+    memory_format: Any = None,
+) -> tuple[dtypes.dtype | None, Any]:
+    """The dtype and device that the arguments of `to` name. TypeError for another order than
+    torch's, RuntimeError for `copy`: a module is converted in place."""
     order = "".join([kind_of(arg) for arg in args])
     if not ORDER.fullmatch(order):
-        raise TypeError(explain("to() received an invalid combination of arguments - got "
-                                f"({', '.join(type(a).__name__ for a in args)})",
-                                "to(device, dtype), to(dtype) or to(tensor), and after these non_blocking"))
+        raise TypeError(
+            explain(
+                "to() received an invalid combination of arguments - got "
+                f"({', '.join(type(a).__name__ for a in args)})",
+                "to(device, dtype), to(dtype) or to(tensor), and after these non_blocking",
+            )
+        )
     if copy is not None or order.endswith("bb"):
-        raise RuntimeError(explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)"))
+        raise RuntimeError(
+            explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)")
+        )
     for arg in args:
         if isinstance(arg, Tensor):
             tensor = arg

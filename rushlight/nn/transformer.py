@@ -1,4 +1,5 @@
 """The transformer of "Attention is all you need" (arXiv 1706.03762) and its parts."""
+
 from __future__ import annotations
 
 import copy
@@ -8,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.core.mode import is_grad_enabled
-from rushlight.creation.factories import full
 from rushlight.base.device import present
+from rushlight.core.mode import is_grad_enabled
+from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import full
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.activation import GELU, ReLU
@@ -22,30 +24,54 @@ from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.normalization import LayerNorm
 from rushlight.ops.shape.views import triu
-from rushlight.core.tensor import Tensor
 
 Mask = Tensor | None
 Activation = str | Callable[[Tensor], Tensor]
 
 
 class Transformer(Module):
-    """decoder(tgt, encoder(src)): src (S, N, E), tgt (T, N, E) -> (T, N, E), or (N, S, E) and so on if `batch_first`.
+    """decoder(tgt, encoder(src)): src (S, N, E), tgt (T, N, E) -> (T, N, E), or (N, S, E) and so on
+    if `batch_first`.
 
-    E is `d_model`. Masks as in `TransformerEncoder` and `TransformerDecoder`. RuntimeError for sizes that do not fit.
+    E is `d_model`. Masks as in `TransformerEncoder` and `TransformerDecoder`. RuntimeError for
+    sizes that do not fit.
 
     >>> model = rushlight.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     >>> model(rushlight.ones(3, 5, 8), rushlight.ones(3, 4, 8)).shape
     torch.Size([3, 4, 8])
     """
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-                 dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
-                 custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
-                 dtype: Any = None):
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
         made = {"device": device, "dtype": dtype}
-        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        settings = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+        )
         if custom_encoder is None:
             layer = TransformerEncoderLayer(*settings, **made)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
@@ -67,19 +93,38 @@ class Transformer(Module):
             if parameter.dim() > 1:
                 init.xavier_uniform_(parameter)
 
-    def forward(self, src: Tensor, tgt: Tensor, src_mask: Mask = None, tgt_mask: Mask = None, memory_mask: Mask = None,
-                src_key_padding_mask: Mask = None, tgt_key_padding_mask: Mask = None,
-                memory_key_padding_mask: Mask = None, src_is_causal: bool | None = None,
-                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Mask = None,
+        tgt_mask: Mask = None,
+        memory_mask: Mask = None,
+        src_key_padding_mask: Mask = None,
+        tgt_key_padding_mask: Mask = None,
+        memory_key_padding_mask: Mask = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                            tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
-                            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
@@ -94,10 +139,12 @@ class Transformer(Module):
         return causal_mask(sz, dtypes.or_default(dtype))
 
 
-# -- stacks of layers ------------------------------------------------------------------------------------------------
+# -- stacks of layers ------------------------------------------------------------------------------
+
 
 class TransformerEncoder(Module):
-    """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
+    """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the
+    same shape.
 
     `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is
     the causal one (None: look). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
@@ -108,8 +155,14 @@ class TransformerEncoder(Module):
     torch.Size([3, 5, 8])
     """
 
-    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
-                 enable_nested_tensor: bool = True, mask_check: bool = True):
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ):
         super().__init__()
         self.layers = copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -117,11 +170,20 @@ class TransformerEncoder(Module):
         reason = why_not_nested(encoder_layer) if enable_nested_tensor else ""
         self.use_nested_tensor = enable_nested_tensor and not reason
         if reason:
-            warnings.warn("enable_nested_tensor is True, but self.use_nested_tensor is False because encoder_layer"
-                          f"{reason}", stacklevel=2)
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                "encoder_layer"
+                f"{reason}",
+                stacklevel=2,
+            )
 
-    def forward(self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None,
-                is_causal: bool | None = None) -> Tensor:
+    def forward(
+        self,
+        src: Tensor,
+        mask: Mask = None,
+        src_key_padding_mask: Mask = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
         padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
         mask = additive_mask(mask, src, "mask")
         causal = looks_causal(mask, is_causal, length(src, self.layers[0].self_attn.batch_first))
@@ -133,21 +195,25 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src: Tensor, mask: Mask, padding: Tensor) -> bool:
-        """Whether torch would compute without the padding, as nested tensors, and put 0 in its place."""
+        """Whether torch would compute without the padding, as nested tensors, and put 0 in its
+        place."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or mask is not None:
             return False
-        if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())):
+        if is_grad_enabled() and (
+            src.requires_grad or any(p.requires_grad for p in first.parameters())
+        ):
             return False
-        hidden = padding != 0                     # only at the end?
+        hidden = padding != 0  # only at the end?
         return not self.mask_check or not bool((hidden[:, :-1] & ~hidden[:, 1:]).any())
 
 
 class TransformerDecoder(Module):
-    """out = norm(layer_n(...layer_1(tgt, memory), memory)): tgt (T, N, E), memory (S, N, E) -> (T, N, E).
+    """out = norm(layer_n(...layer_1(tgt, memory), memory)): tgt (T, N, E), memory (S, N, E) -> (T,
+    N, E).
 
-    The layers are `num_layers` copies of one. `tgt_mask` (T, T), `memory_mask` (T, S) and the padding masks (N, T) and
-    (N, S) as in MultiheadAttention.
+    The layers are `num_layers` copies of one. `tgt_mask` (T, T), `memory_mask` (T, S) and the
+    padding masks (N, T) and (N, S) as in MultiheadAttention.
 
     >>> layer = rushlight.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8), rushlight.ones(3, 5, 8)).shape
@@ -159,28 +225,64 @@ class TransformerDecoder(Module):
         self.layers = copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
-                tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None,
-                tgt_is_causal: bool | None = None, memory_is_causal: bool = False) -> Tensor:
-        causal = looks_causal(tgt_mask, tgt_is_causal, length(tgt, self.layers[0].self_attn.batch_first))
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Mask = None,
+        memory_mask: Mask = None,
+        tgt_key_padding_mask: Mask = None,
+        memory_key_padding_mask: Mask = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        causal = looks_causal(
+            tgt_mask, tgt_is_causal, length(tgt, self.layers[0].self_attn.batch_first)
+        )
         output = tgt
         for layer in self.layers:
-            output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                           tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
-                           tgt_is_causal=causal, memory_is_causal=memory_is_causal)
+            output = layer(
+                output,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
         return output if self.norm is None else self.norm(output)
 
 
-# -- layers ----------------------------------------------------------------------------------------------------------
+# -- layers ----------------------------------------------------------------------------------------
+
 
 class _Layer(Module):
-    """Attentions and a small network, each added to its input, with a norm after or, if `norm_first`, before it."""
+    """Attentions and a small network, each added to its input, with a norm after or, if
+    `norm_first`, before it."""
 
-    def _add(self, attentions: tuple[str, ...], d_model: int, nhead: int, dim_feedforward: int, dropout: float,
-             activation: Activation, eps: float, batch_first: bool, norm_first: bool, bias: bool, made: dict) -> None:
+    def _add(
+        self,
+        attentions: tuple[str, ...],
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int,
+        dropout: float,
+        activation: Activation,
+        eps: float,
+        batch_first: bool,
+        norm_first: bool,
+        bias: bool,
+        made: dict,
+    ) -> None:
         for name in attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
-                                                   **made))
+            setattr(
+                self,
+                name,
+                MultiheadAttention(
+                    d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
+                ),
+            )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
@@ -193,7 +295,11 @@ class _Layer(Module):
         self.activation = activation_of(activation)
 
     def __setstate__(self, state: dict) -> None:
-        super().__setstate__({"activation": F.relu, **state} if "activation" not in state.get("_modules", {}) else state)
+        super().__setstate__(
+            {"activation": F.relu, **state}
+            if "activation" not in state.get("_modules", {})
+            else state
+        )
 
     def _plus(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
         """x plus what the i-th block makes of it, normalized before or after."""
@@ -207,34 +313,71 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """norm(x + attention(x)), then norm(x + linear2(activation(linear1(x)))): src (S, N, E) -> the same shape.
+    """norm(x + attention(x)), then norm(x + linear2(activation(linear1(x)))): src (S, N, E) -> the
+    same shape.
 
-    `activation`: "relu", "gelu" or a function. `norm_first`: x + attention(norm(x)) instead. Dropout after each part.
+    `activation`: "relu", "gelu" or a function. `norm_first`: x + attention(norm(x)) instead.
+    Dropout after each part.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(rushlight.ones(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        self._add(("self_attn",), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-                  norm_first, bias, {"device": device, "dtype": dtype})
-        relu, gelu = (self.activation is f or isinstance(self.activation, m) for f, m in ((F.relu, ReLU), (F.gelu, GELU)))
+        self._add(
+            ("self_attn",),
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            {"device": device, "dtype": dtype},
+        )
+        relu, gelu = (
+            self.activation is f or isinstance(self.activation, m)
+            for f, m in ((F.relu, ReLU), (F.gelu, GELU))
+        )
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
-    def forward(self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None,
-                is_causal: bool = False) -> Tensor:
-        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Mask = None,
+        src_key_padding_mask: Mask = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        padding = additive_mask(
+            src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask"
+        )
         mask = additive_mask(src_mask, src, "src_mask")
-        x = self._plus(1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0])
+        x = self._plus(
+            1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0]
+        )
         return self._plus(2, x, self._feed)
 
 
 class TransformerDecoderLayer(_Layer):
-    """norm(x + attention(x)), norm(x + attention(x, memory)), norm(x + linear2(activation(linear1(x)))).
+    """norm(x + attention(x)), norm(x + attention(x, memory)), norm(x +
+    linear2(activation(linear1(x)))).
 
     tgt (T, N, E), memory (S, N, E) -> (T, N, E); settings as for `TransformerEncoderLayer`.
 
@@ -243,24 +386,71 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([3, 4, 8])
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None):
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
         super().__init__()
-        self._add(("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
-                  batch_first, norm_first, bias, {"device": device, "dtype": dtype})
+        self._add(
+            ("self_attn", "multihead_attn"),
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            {"device": device, "dtype": dtype},
+        )
 
-    def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Mask = None, memory_mask: Mask = None,
-                tgt_key_padding_mask: Mask = None, memory_key_padding_mask: Mask = None, tgt_is_causal: bool = False,
-                memory_is_causal: bool = False) -> Tensor:
-        x = self._plus(1, tgt, lambda x: self.self_attn(
-            x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
-        x = self._plus(2, x, lambda x: self.multihead_attn(
-            x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal)[0])
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Mask = None,
+        memory_mask: Mask = None,
+        tgt_key_padding_mask: Mask = None,
+        memory_key_padding_mask: Mask = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        x = self._plus(
+            1,
+            tgt,
+            lambda x: self.self_attn(
+                x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal
+            )[0],
+        )
+        x = self._plus(
+            2,
+            x,
+            lambda x: self.multihead_attn(
+                x,
+                memory,
+                memory,
+                memory_key_padding_mask,
+                False,
+                memory_mask,
+                is_causal=memory_is_causal,
+            )[0],
+        )
         return self._plus(3, x, self._feed)
 
 
-# -- helpers ---------------------------------------------------------------------------------------------------------
+# -- helpers ---------------------------------------------------------------------------------------
+
 
 def copies(module: Module, n: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
@@ -275,7 +465,10 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-_get_clones, _get_activation_fn = copies, activation_of      # under these names users' layers import them
+_get_clones, _get_activation_fn = (
+    copies,
+    activation_of,
+)  # under these names users' layers import them
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
@@ -302,12 +495,13 @@ def why_not_nested(layer: Module) -> str:
     if not isinstance(layer, TransformerEncoderLayer):
         return " was not TransformerEncoderLayer"
     attention = layer.self_attn
-    reasons = {".norm_first was True": layer.norm_first,
-               ".self_attn.batch_first was not True(use batch_first for better inference performance)":
-                   not attention.batch_first,
-               ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
-               ".self_attn was passed bias=False": attention.in_proj_bias is None,
-               ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
-               ".norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
-               ".self_attn.num_heads is odd": attention.num_heads % 2 == 1}
+    reasons = {
+        ".norm_first was True": layer.norm_first,
+        ".self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        ".self_attn was passed bias=False": attention.in_proj_bias is None,
+        ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        ".norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        ".self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
     return next((reason for reason, holds in reasons.items() if holds), "")

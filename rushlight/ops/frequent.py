@@ -1,12 +1,14 @@
-"""What most programs call soon: the part that is loaded with the first name that is missing (core/lazy.py)."""
+"""What most programs call soon: the part that is loaded with the first name that is missing
+(core/lazy.py)."""
+
 import rushlight.creation.ranges
 import rushlight.ops.tensor.random_tensors  # noqa: F401
-from rushlight.ops.math import complex as complex
-from rushlight.ops.reduce import vector_norm as lengths
-from rushlight.ops.index import masks as masks
-from rushlight.ops.reduce import reduce_api as reductions
-from rushlight.ops.index import gather_scatter as scattering
-from rushlight.ops.math import trigonometry as trigonometry
 from rushlight.core.build import in_place_forms
+from rushlight.ops.index import gather_scatter as scattering
+from rushlight.ops.index import masks as masks
+from rushlight.ops.math import complex as complex
+from rushlight.ops.math import trigonometry as trigonometry
+from rushlight.ops.reduce import reduce_api as reductions
+from rushlight.ops.reduce import vector_norm as lengths
 
 in_place_forms()

@@ -1,4 +1,5 @@
 """Optimizers and learning-rate schedules, with torch's names, settings and saved formats."""
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -22,11 +23,28 @@ from rushlight.optim.rprop import Rprop
 from rushlight.optim.sgd import SGD
 from rushlight.optim.sparse_adam import SparseAdam
 
-__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer",
-           "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "SparseAdam",
+    "lr_scheduler",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "swa_utils":                       # loads the modules
+    if name == "swa_utils":  # loads the modules
         return import_module("rushlight.optim.swa_utils")
     raise missing(__name__, name)

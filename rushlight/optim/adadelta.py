@@ -1,11 +1,12 @@
 """Adadelta."""
+
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, settings
-from rushlight.core.tensor import Tensor
 
 
 def adadelta(p, g, square_avg, acc_delta, /, step, lr, rho, eps, weight_decay, maximize):
@@ -19,10 +20,12 @@ def adadelta(p, g, square_avg, acc_delta, /, step, lr, rho, eps, weight_decay, m
 
 
 class Adadelta(Elementwise):
-    """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho) d^2,  p <- p - lr d.
+    """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho)
+    d^2,  p <- p - lr d.
 
-    `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose between torch's
-    kernels and have no effect here. ValueError for settings out of range. M. D. Zeiler, *ADADELTA*, 2012.
+    `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose
+    between torch's kernels and have no effect here. ValueError for settings out of range. M. D.
+    Zeiler, *ADADELTA*, 2012.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adadelta([w])
@@ -34,9 +37,19 @@ class Adadelta(Elementwise):
 
     rule = staticmethod(adadelta)
 
-    def __init__(self, params: Params, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
-                 weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
-                 maximize: bool = False, differentiable: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(explain(f"Invalid rho value: {rho}", "give 0 <= rho <= 1"))
         super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

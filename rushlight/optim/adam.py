@@ -1,16 +1,31 @@
 """Adam and AdamW."""
+
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
 from rushlight.optim.checks import check_fused, check_tensor_settings
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.core.tensor import Tensor
 
 
-def adam(p, g, exp_avg, exp_avg_sq, max_exp_avg_sq, /, step, lr, betas, eps, weight_decay, amsgrad, maximize,
-         decoupled_weight_decay):
+def adam(
+    p,
+    g,
+    exp_avg,
+    exp_avg_sq,
+    max_exp_avg_sq,
+    /,
+    step,
+    lr,
+    betas,
+    eps,
+    weight_decay,
+    amsgrad,
+    maximize,
+    decoupled_weight_decay,
+):
     if maximize:
         g = -g
     if weight_decay:
@@ -28,13 +43,15 @@ def adam(p, g, exp_avg, exp_avg_sq, max_exp_avg_sq, /, step, lr, betas, eps, wei
 
 
 class Adam(Elementwise):
-    """m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps).
+    """m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr m / (1 - b1^t) / (sqrt(v / (1
+    - b2^t)) + eps).
 
-    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their
-    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and have
-    no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
-    D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
+    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr
+    weight_decay beforehand; `amsgrad` takes the largest v so far; `maximize` goes up. `params`:
+    tensors, dicts (groups with settings of their own), or (name, tensor) pairs. `foreach`, `fused`
+    and `capturable` choose between torch's kernels and have no effect here; with `differentiable` a
+    step can be differentiated. ValueError for settings out of range. D. P. Kingma, J. Ba, *Adam: a
+    method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adam([w], lr=0.1)
@@ -46,10 +63,22 @@ class Adam(Elementwise):
 
     rule = staticmethod(adam)
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-                 capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
-                 decoupled_weight_decay: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ):
         check_tensor_settings(lr, betas, foreach, capturable)
         super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
@@ -75,9 +104,32 @@ class AdamW(Adam):
     tensor([0.8990], requires_grad=True)
     """
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
-                 fused: bool | None = None):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
-                         capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )

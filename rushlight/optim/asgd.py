@@ -1,11 +1,12 @@
 """Averaged stochastic gradient descent."""
+
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full_like, ones_like, zeros_like
 from rushlight.optim.elementwise import Elementwise, plain
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.core.tensor import Tensor
 
 
 def asgd(p, g, ax, /, step, eta, mu, lr, lambd, alpha, t0, weight_decay, maximize):
@@ -23,9 +24,10 @@ class ASGD(Elementwise):
 
         eta = lr / (1 + lambd lr t)^alpha,  mu = 1 / max(1, t - t0).
 
-    The average a stands in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach`
-    and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range.
-    B. T. Polyak, A. B. Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
+    The average a stands in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize`
+    goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here.
+    ValueError for settings out of range. B. T. Polyak, A. B. Juditsky, *Acceleration of stochastic
+    approximation by averaging*, 1992.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.ASGD([w], lr=0.1)
@@ -37,11 +39,26 @@ class ASGD(Elementwise):
 
     rule = staticmethod(asgd)
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
-                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False, capturable: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
         super().__init__(params, settings(locals()))
 
     def new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
-        return {"step": step, "eta": full_like(step, plain(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}
+        return {
+            "step": step,
+            "eta": full_like(step, plain(group["lr"])),
+            "mu": ones_like(step),
+            "ax": zeros_like(p),
+        }

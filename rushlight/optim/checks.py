@@ -1,4 +1,5 @@
 """Checks of the settings that an optimizer's constructor gets. The messages are torch's."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,11 +7,19 @@ from typing import Any
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 
-NOT_NEGATIVE = ("lr_decay", "eps", "momentum", "weight_decay", "initial_accumulator_value", "momentum_decay")
+NOT_NEGATIVE = (
+    "lr_decay",
+    "eps",
+    "momentum",
+    "weight_decay",
+    "initial_accumulator_value",
+    "momentum_decay",
+)
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """ValueError for a setting out of its range. Only settings that mean the same in every optimizer are checked."""
+    """ValueError for a setting out of its range. Only settings that mean the same in every
+    optimizer are checked."""
     check_lr(settings["lr"])
     for name in NOT_NEGATIVE:
         if name in settings:
@@ -22,8 +31,13 @@ def check_settings(settings: dict[str, Any]) -> None:
 def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
     """ValueError for a learning rate below 0, or for a tensor of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError(explain("Tensor lr must be 1-element", "give groups of parameters an lr each",
-                                 shape=tuple(lr.shape)))
+        raise ValueError(
+            explain(
+                "Tensor lr must be 1-element",
+                "give groups of parameters an lr each",
+                shape=tuple(lr.shape),
+            )
+        )
     if not lr >= 0.0:
         raise ValueError(explain(message.format(lr), "give a number >= 0"))
 
@@ -39,7 +53,9 @@ def check_betas(betas: tuple) -> None:
     """ValueError unless both betas are in [0, 1)."""
     for i, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
-            raise ValueError(explain(f"Invalid beta parameter at index {i}: {beta}", "give 0 <= beta < 1"))
+            raise ValueError(
+                explain(f"Invalid beta parameter at index {i}: {beta}", "give 0 <= beta < 1")
+            )
 
 
 def check_tensor_settings(lr: Any, betas: tuple, foreach: bool | None, capturable: bool) -> None:
@@ -50,8 +66,12 @@ def check_tensor_settings(lr: Any, betas: tuple, foreach: bool | None, capturabl
         if not isinstance(value, Tensor):
             continue
         if foreach and not capturable:
-            raise ValueError(explain(f"{name} as a Tensor is not supported for capturable=False and foreach=True",
-                                     "leave foreach out: it has no effect here"))
+            raise ValueError(
+                explain(
+                    f"{name} as a Tensor is not supported for capturable=False and foreach=True",
+                    "leave foreach out: it has no effect here",
+                )
+            )
         if value.numel() != 1:
             raise ValueError(explain(f"Tensor {name} must be 1-element", shape=tuple(value.shape)))
 

@@ -1,4 +1,6 @@
-"""Optimizers that work element by element. One rule runs as a program on arrays, or as ops on tensors."""
+"""Optimizers that work element by element. One rule runs as a program on arrays, or as ops on
+tensors."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,52 +11,62 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.clock import stamp
-from rushlight.core.views import assign
-from rushlight.loops.tiering import Loop
-from rushlight.creation.factories import zeros_like
 from rushlight.base.dtypes import float64
 from rushlight.base.errors import NoArray, explain, user_frame
-from rushlight.ops.math.complex import view_as_complex, view_as_real
+from rushlight.core.clock import stamp
+from rushlight.core.tensor import Tensor, from_array, writes_of
+from rushlight.core.views import assign
 from rushlight.core.worlds import TENSORS, rebind
+from rushlight.creation.factories import zeros_like
+from rushlight.loops.tiering import Loop
+from rushlight.ops.math.complex import view_as_complex, view_as_real
 from rushlight.optim import loops
 from rushlight.optim.checks import check_settings
-from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
+from rushlight.optim.optimizer import (
+    Group,
+    Params,
+    PerParameter,
+    State,
+    is_recorded,
+    new_step,
+    no_sparse,
+)
 from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
-from rushlight.core.tensor import Tensor, from_array, writes_of
 
 
 class Elementwise(PerParameter):
     """An optimizer that consists of a rule and of the state before the first step.
 
-    `rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new counters. Its parameters
-    have the names in `state` and in the groups. Counters are 0-d state. The counter `step` is raised by 1 before the
-    rule runs, and the rule does not return it. State that a parameter does not have is None. An `if` in a rule may
-    only test whether a piece of state is None or whether a setting is zero, so that the rule can be recorded. Global
-    names in a rule are ops.
-    """
+    `rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new
+    counters. Its parameters have the names in `state` and in the groups. Counters are 0-d state.
+    The counter `step` is raised by 1 before the rule runs, and the rule does not return it. State
+    that a parameter does not have is None. An `if` in a rule may only test whether a piece of state
+    is None or whether a setting is zero, so that the rule can be recorded. Global names in a rule
+    are ops."""
 
     rule: Callable
-    sparse = False                                # whether the optimizer takes sparse gradients
+    sparse = False  # whether the optimizer takes sparse gradients
 
     def __init__(self, params: Params, defaults: dict[str, Any]):
         check_settings(defaults)
         super().__init__(params, defaults)
 
     def new_state(self, p: Tensor, group: Group) -> State:
-        """`step` if the rule counts steps, and zeros for each piece of state that the rule names."""
+        """`step` if the rule counts steps, and zeros for each piece of state that the rule
+        names."""
         arrays, settings = names_of(type(self).rule)
         steps = {"step": new_step()} if self.counters(settings) else {}
         return steps | {name: zeros_like(p) for name in arrays[2:]}
 
     def update_group(self, params: list[Any], group: Group) -> None:
-        """Update arrays in place; use ops on tensors if the update is recorded or differentiated."""
+        """Update arrays in place; use ops on tensors if the update is recorded or
+        differentiated."""
         if group.get("differentiable") or is_recorded():
             super().update_group(params, group)
             return
         try:
             self.update_arrays(params, group)
-        except NoArray:                           # a gradient is sparse; nothing is written yet
+        except NoArray:  # a gradient is sparse; nothing is written yet
             sparse = [p for p in params if p._grad.is_sparse]
             self.check_sparse(group)
             self.update_arrays([p for p in params if not p._grad.is_sparse], group)
@@ -66,11 +78,16 @@ class Elementwise(PerParameter):
         if not self.sparse:
             raise no_sparse(self)
         if group.get("weight_decay"):
-            raise RuntimeError(explain("weight_decay option is not compatible with sparse gradients",
-                                       "make the table with sparse=False"))
+            raise RuntimeError(
+                explain(
+                    "weight_decay option is not compatible with sparse gradients",
+                    "make the table with sparse=False",
+                )
+            )
 
     def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        """(index of the rows of p and its state that a sparse gradient changes, gradient of these rows)."""
+        """(index of the rows of p and its state that a sparse gradient changes, gradient of these
+        rows)."""
         return tuple(g._indices()._array), g._values()._array
 
     def update_rows(self, p: Tensor, g: Any, group: Group) -> None:
@@ -78,9 +95,14 @@ class Elementwise(PerParameter):
         rule, pieces, counters, values = self.rule_and_values(group)
         at, rows = self.sparse_rows(g, group)
         whole = self.state_of(p, group)
-        state = {name: value if name in counters else from_array(value._array[at]) for name, value in whole.items()}
+        state = {
+            name: value if name in counters else from_array(value._array[at])
+            for name, value in whole.items()
+        }
         own = loops.Arrays(p._array[at], state, pieces, counters)
-        one, numbers, _, after, _ = prepared(rule, own.kind, own.next_counts() if counters else (), values)
+        one, numbers, _, after, _ = prepared(
+            rule, own.kind, own.next_counts() if counters else (), values
+        )
         run_calls(one, own, rows, numbers)
         p._array[at] = own.given[0]
         for name in whole.keys() - counters:
@@ -92,9 +114,8 @@ class Elementwise(PerParameter):
     def update_arrays(self, params: list[Tensor], group: Group) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy.
 
-        Parameters at the same step share the numbers computed from settings and step. All arrays are checked before
-        the first one is written.
-        """
+        Parameters at the same step share the numbers computed from settings and step. All arrays
+        are checked before the first one is written."""
         rule, pieces, counters, values = self.rule_and_values(group)
         frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
@@ -103,7 +124,12 @@ class Elementwise(PerParameter):
             if own.kind is not kind or counts != seen:
                 kind, seen = own.kind, counts
                 one, numbers, vector, after, loop = prepared(rule, kind, counts, values)
-            if loop.function is not None and own.first is not None and g.flags.carray and g.dtype is own.dtype:
+            if (
+                loop.function is not None
+                and own.first is not None
+                and g.flags.carray
+                and g.dtype is own.dtype
+            ):
                 if g.size < loops.PARALLEL_FROM_ELEMENTS:
                     loop.function(own.first, g.reshape(-1), *own.rest, vector)
                 else:
@@ -115,9 +141,11 @@ class Elementwise(PerParameter):
                 counter[()] = value
             stamp(writes_of(p), where)
 
-    def jobs(self, params: list[Any], group: Group, pieces: tuple[str, ...],
-                 counters: list[str]) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
-        """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
+    def jobs(
+        self, params: list[Any], group: Group, pieces: tuple[str, ...], counters: list[str]
+    ) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
+        """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are
+        not checked again.
 
         RuntimeError for a gradient of another shape, ValueError for read-only memory.
         """
@@ -128,9 +156,14 @@ class Elementwise(PerParameter):
             if own is None or p._array is not own.given[0] or not own.fits(state):
                 own = known[p] = loops.Arrays(p._array, state, pieces, counters)
             if g.shape != own.shape:
-                raise RuntimeError(explain(f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: "
-                                           "a gradient has another shape than its parameter", "set p.grad to None, or "
-                                           "make it anew by backward()"))
+                raise RuntimeError(
+                    explain(
+                        f"The size of tensor a {own.shape} must match the size of tensor b "
+                        f"{g.shape}: "
+                        "a gradient has another shape than its parameter",
+                        "set p.grad to None, or make it anew by backward()",
+                    )
+                )
             jobs.append((p, g, own))
         return jobs
 
@@ -139,15 +172,23 @@ class Elementwise(PerParameter):
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)
-        values = [group[name] for name in settings[len(counters):]]
-        return rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values])
+        values = [group[name] for name in settings[len(counters) :]]
+        return (
+            rule,
+            arrays[2:],
+            counters,
+            tuple([v if v.__class__ in NUMBERS else plain(v) for v in values]),
+        )
 
     def loop(self, p: Tensor) -> Loop:
-        """The loop of the first step of a parameter of the first group, for compiling it in advance."""
+        """The loop of the first step of a parameter of the first group, for compiling it in
+        advance."""
         group = self.param_groups[0]
         rule, pieces, counters, values = self.rule_and_values(group)
         own = loops.Arrays(p._array, self.state_of(p, group), pieces, counters)
-        return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
+        return prepared(
+            rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values
+        )[-1]
 
     def counters(self, settings: tuple[str, ...]) -> list[str]:
         """The names in `settings` that are state: they come first, and `step` before the others.
@@ -163,9 +204,12 @@ class Elementwise(PerParameter):
         if counters:
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]
-        numbers = [*(state[name].to(float64) for name in counters), *(group[n] for n in settings[len(counters):])]
+        numbers = [
+            *(state[name].to(float64) for name in counters),
+            *(group[n] for n in settings[len(counters) :]),
+        ]
         given = [*as_real([p, g, *pieces[1:]]), *numbers]
-        if group.get("differentiable"):           # backward reads the values that are overwritten below
+        if group.get("differentiable"):  # backward reads the values that are overwritten below
             given = [v.clone() if isinstance(v, Tensor) else v for v in given]
         results = rebind(rule, TENSORS)(*given)
         results = results if isinstance(results, tuple) else (results,)
@@ -180,13 +224,22 @@ def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
 
 
 @lru_cache(maxsize=16)
-def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple) -> tuple:
-    """(program, its numbers as 0-d arrays, its numbers as one array, new values of the counters, loop)."""
+def prepared(
+    rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple
+) -> tuple:
+    """(program, its numbers as 0-d arrays, its numbers as one array, new values of the counters,
+    loop)."""
     (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)
     real = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
-    return one, [np.array(k, real) for k in numbers], np.array(numbers, real), after, loops.loop_of(one, dtype)
+    return (
+        one,
+        [np.array(k, real) for k in numbers],
+        np.array(numbers, real),
+        after,
+        loops.loop_of(one, dtype),
+    )
 
 
 def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray]) -> None:
@@ -200,12 +253,13 @@ def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray
         run(one, [p, g, *state], numbers)
 
 
-MAX_REMEMBERED_PARAMS = 1 << 14                   # then the arrays of all parameters are forgotten
-KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()    # optimizer -> {parameter: checked arrays}
+MAX_REMEMBERED_PARAMS = 1 << 14  # then the arrays of all parameters are forgotten
+KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()  # optimizer -> {parameter: checked arrays}
 
 
 def known_arrays(optimizer: Elementwise) -> dict[Tensor, loops.Arrays]:
-    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come and go."""
+    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come
+    and go."""
     known = KNOWN_ARRAYS.get(optimizer)
     if known is None or len(known) > MAX_REMEMBERED_PARAMS:
         known = KNOWN_ARRAYS[optimizer] = {}
@@ -216,7 +270,8 @@ NUMBERS = frozenset((int, float, bool))
 
 
 def plain(value: Any) -> Any:
-    """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not recorded."""
+    """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not
+    recorded."""
     if isinstance(value, Tensor):
         return float(value._array.reshape(()))
     return tuple(map(plain, value)) if isinstance(value, (tuple, list)) else value
@@ -224,5 +279,7 @@ def plain(value: Any) -> Any:
 
 def real_parts(array: ndarray) -> ndarray:
     """A complex array's memory as real numbers, shape (..., 2)."""
-    pairs = np.lib.stride_tricks.as_strided(array, (*array.shape, 1), (*array.strides, array.itemsize))
+    pairs = np.lib.stride_tricks.as_strided(
+        array, (*array.shape, 1), (*array.strides, array.itemsize)
+    )
     return pairs.view(array.real.dtype)

@@ -1,4 +1,5 @@
 """L-BFGS: Newton's method with the last few changes in place of the second derivatives."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,19 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.mode import enable_grad
-from rushlight.core.views import wrote
 from rushlight.base.errors import explain
+from rushlight.core.mode import enable_grad
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.views import wrote
 from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import plain, real_parts
 from rushlight.optim.optimizer import Group, Optimizer, Params, State, settings
-from rushlight.core.tensor import Tensor, from_array
 
 Objective = Callable[[float], "Point"]
 
 
 class Point(NamedTuple):
-    """A point of a line search: step length, loss, gradient and the slope of the loss along the line."""
+    """A point of a line search: step length, loss, gradient and the slope of the loss along the
+    line."""
 
     t: float
     loss: float
@@ -28,13 +30,15 @@ class Point(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and gradients.
+    """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and
+    gradients.
 
-    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to `max_iter` iterations and
-    calls the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when no |g| exceeds `tolerance_grad`, or
-    parameters or loss change by less than `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`.
-    One group of parameters only. ValueError for several groups or lr < 0.
-    J. Nocedal, S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
+    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to
+    `max_iter` iterations and calls the closure up to `max_eval` times (default: max_iter * 5 / 4).
+    It ends when no |g| exceeds `tolerance_grad`, or parameters or loss change by less than
+    `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`. One group of
+    parameters only. ValueError for several groups or lr < 0. J. Nocedal, S. J. Wright, *Numerical
+    optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
 
     >>> w = rushlight.tensor([3., -4.], requires_grad=True)
     >>> optimizer = rushlight.optim.LBFGS([w], line_search_fn="strong_wolfe")
@@ -49,23 +53,37 @@ class LBFGS(Optimizer):
     tensor([1.0000, 1.0000], requires_grad=True)
     """
 
-    def __init__(self, params: Params, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
-                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn: str | None = None):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ):
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         defaults = settings(locals())
         check_lr(lr)
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
-            raise ValueError(explain("LBFGS doesn't support per-parameter options (parameter groups)",
-                                     "give one list of parameters"))
+            raise ValueError(
+                explain(
+                    "LBFGS doesn't support per-parameter options (parameter groups)",
+                    "give one list of parameters",
+                )
+            )
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Minimize for up to `max_iter` iterations; returns the loss before the first."""
         group = self.param_groups[0]
         params, change = group["params"], group["tolerance_change"]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
-            raise RuntimeError(explain("only 'strong_wolfe' is supported", "or give no line_search_fn"))
+            raise RuntimeError(
+                explain("only 'strong_wolfe' is supported", "or give no line_search_fn")
+            )
         state = self.state[params[0]]
         limit = state.setdefault("func_evals", 0) + group["max_eval"]
         state.setdefault("n_iter", 0)
@@ -77,43 +95,62 @@ class LBFGS(Optimizer):
 
         first_loss = evaluate()
         here = Point(0.0, float(first_loss), flat_gradient(params), 0.0)
-        for left in reversed(range(group["max_iter"])):                         # iterations after this one
+        for left in reversed(range(group["max_iter"])):  # iterations after this one
             if largest(here.g) <= group["tolerance_grad"]:
                 break
             state["n_iter"] += 1
             d = direction(state, here.g, group["history_size"])
             here = here._replace(t=0.0, slope=float(here.g @ d))
-            state.update(d=from_array(d), t=first_length(state, group, here.g), prev_loss=here.loss,
-                         prev_flat_grad=from_array(here.g.copy()))
+            state.update(
+                d=from_array(d),
+                t=first_length(state, group, here.g),
+                prev_loss=here.loss,
+                prev_flat_grad=from_array(here.g.copy()),
+            )
             if here.slope > -change:
                 break
             before = here.loss
             if group["line_search_fn"] is not None:
-                here = strong_wolfe(line(params, d, evaluate), state["t"], here, largest(d), limit - state["func_evals"])
+                here = strong_wolfe(
+                    line(params, d, evaluate),
+                    state["t"],
+                    here,
+                    largest(d),
+                    limit - state["func_evals"],
+                )
                 state["t"] = here.t
             move(params, state["t"], d)
             if group["line_search_fn"] is None and left:
                 here = Point(0.0, float(evaluate()), flat_gradient(params), 0.0)
-            if state["func_evals"] >= limit or largest(d) * state["t"] <= change or abs(here.loss - before) < change:
+            if (
+                state["func_evals"] >= limit
+                or largest(d) * state["t"] <= change
+                or abs(here.loss - before) < change
+            ):
                 break
         return first_loss
 
 
 def first_length(state: State, group: Group, g: ndarray) -> float:
-    """The first step length to try: lr, or less in the first iteration, where the curvature is unknown."""
+    """The first step length to try: lr, or less in the first iteration, where the curvature is
+    unknown."""
     lr = plain(group["lr"])
     return lr * min(1.0, 1.0 / float(np.abs(g).sum())) if state["n_iter"] == 1 else lr
 
 
 def direction(state: State, g: ndarray, most: int) -> ndarray:
-    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is added."""
+    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is
+    added."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
-    y, s = g - state["prev_flat_grad"]._array, state["d"]._array * state["t"]     # changes of gradient and parameters
+    y, s = (
+        g - state["prev_flat_grad"]._array,
+        state["d"]._array * state["t"],
+    )  # changes of gradient and parameters
     ys = y @ s
     ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
-    if ys > 1e-10:                                # the curvature is positive
+    if ys > 1e-10:  # the curvature is positive
         if len(ys_s) == most:
             for old in (ys_s, steps, ro):
                 old.pop(0)
@@ -134,13 +171,18 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
     return q
 
 
-# -- the parameters as one vector ----------------------------------------------------------------------------------
+# -- the parameters as one vector ------------------------------------------------------------------
+
 
 def flat_gradient(params: list[Tensor]) -> ndarray:
-    """All gradients in one vector; 0 for a parameter without one. A complex number counts as two."""
-    return np.concatenate([
-        flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array)
-        for p in params])
+    """All gradients in one vector; 0 for a parameter without one. A complex number counts as
+    two."""
+    return np.concatenate(
+        [
+            flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array)
+            for p in params
+        ]
+    )
 
 
 def flat(array: ndarray) -> ndarray:
@@ -152,7 +194,7 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
     start = 0
     for p in params:
         part = real_parts(p._array) if p._array.dtype.kind == "c" else p._array
-        part += t * d[start:start + part.size].reshape(part.shape)
+        part += t * d[start : start + part.size].reshape(part.shape)
         start += part.size
         wrote(p)
 
@@ -168,6 +210,7 @@ def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objec
             p._array[...] = old
             wrote(p)
         return Point(t, loss, g, float(g @ d))
+
     return at
 
 
@@ -175,14 +218,15 @@ def largest(x: ndarray) -> float:
     return float(np.abs(x).max()) if x.size else 0.0
 
 
-# -- line search -----------------------------------------------------------------------------------------------------
+# -- line search -----------------------------------------------------------------------------------
 
-ARMIJO, CURVATURE = 1e-4, 0.9                     # constants of Wolfe's two conditions
-MIN_BRACKET = 1e-9                                # change of a parameter between the ends of the bracket
+ARMIJO, CURVATURE = 1e-4, 0.9  # constants of Wolfe's two conditions
+MIN_BRACKET = 1e-9  # change of a parameter between the ends of the bracket
 
 
 def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int) -> Point:
-    """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1 + `most` tries.
+    """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1
+    + `most` tries.
 
     `length`: max |d|.
     """
@@ -215,7 +259,9 @@ def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most:
         left, right = sorted(p.t for p in bracket)
         if (right - left) * length < MIN_BRACKET:
             break
-        t, stuck = away_from_ends(cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck)
+        t, stuck = away_from_ends(
+            cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck
+        )
         point = at(t)
         if violates_armijo(point, start) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
@@ -231,7 +277,8 @@ def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most:
 
 
 def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[float, bool]:
-    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end twice."""
+    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end
+    twice."""
     margin = 0.1 * (right - left)
     if min(right - t, t - left) >= margin:
         return t, False
@@ -241,14 +288,15 @@ def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[fl
 
 
 def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
-    """The minimum of the cubic through two points and their slopes, within bounds (Nocedal and Wright, 3.59)."""
+    """The minimum of the cubic through two points and their slopes, within bounds (Nocedal and
+    Wright, 3.59)."""
     a, b = (a, b) if a.t <= b.t else (b, a)
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if square < 0:
         return (low + high) / 2
-    d2 = square ** 0.5
+    d2 = square**0.5
     divisor = b.slope - a.slope + 2 * d2
-    if divisor == 0:                              # a straight line
+    if divisor == 0:  # a straight line
         return high if b.slope < 0 else low
     return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / divisor), low), high)

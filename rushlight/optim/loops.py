@@ -1,7 +1,9 @@
-"""An optimizer's program as one compiled loop: it reads each element once, updates it, and writes it once.
+"""An optimizer's program as one compiled loop: it reads each element once, updates it, and writes
+it once.
 
-The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
-and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
+The loop is made from the tape of the program (program.py). No product and sum are fused into one
+rounding, so the loop and the program give the same bits. A loop is compiled only when the program
+has cost as much time as compiling.
 
 >>> from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
@@ -20,6 +22,7 @@ def kernel(p, g, buf, k):
         p[i] = t3
         buf[i] = t1
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -34,19 +37,22 @@ from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
 
-PARALLEL_FROM_ELEMENTS = 1 << 17                  # a loop runs on all cores from this size on
+PARALLEL_FROM_ELEMENTS = 1 << 17  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:
-    """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot stand in a loop."""
+    """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot
+    stand in a loop."""
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
-    from rushlight.fast.rule_text import NotFused, Scalar, write_out
     from rushlight.core.table import TABLE
+    from rushlight.fast.rule_text import NotFused, Scalar, write_out
+
     known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
 
     def scalar(operand: Any) -> Any:
         return known.get(operand) or Scalar(place(operand, {}, one.constants), dtype)
+
     lines: list[str] = []
     for name, operands, result in one.tape:
         try:
@@ -57,16 +63,27 @@ def text(one: Program, dtype: np.dtype) -> str:
         lines.append(f"t{len(lines)} = {made.text}")
     lines += [f"{target.text}[i] = {scalar(value).text}" for target, value in one.wanted.items()]
     arrays = [s.text for s in one.given]
-    head = ["restrict()", *(f"{k} = k[{i}]" for i, k in enumerate(one.constants.values())),
-            f"for i in range({arrays[0]}.shape[0]):"]
-    return "\n    ".join([f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]) + "\n"
+    head = [
+        "restrict()",
+        *(f"{k} = k[{i}]" for i, k in enumerate(one.constants.values())),
+        f"for i in range({arrays[0]}.shape[0]):",
+    ]
+    return (
+        "\n    ".join(
+            [f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]
+        )
+        + "\n"
+    )
 
 
 @lru_cache(maxsize=256)
 def loop_of(one: Program, dtype: np.dtype) -> Loop:
-    """One loop for all parameters of this program and dtype. A loop without a text is never compiled."""
+    """One loop for all parameters of this program and dtype. A loop without a text is never
+    compiled."""
+
     def example() -> tuple:
         return *[np.zeros(0, dtype)] * len(one.given), np.zeros(len(one.constants), dtype)
+
     return Loop(lambda: text(one, dtype), len(one.tape), example)
 
 
@@ -76,32 +93,52 @@ array_of = attrgetter("_array")
 class Arrays:
     """The arrays of a parameter and its state, checked once.
 
-    `given`: the parameter's array and those of the state that the rule names, None for absent state; `present`: without
-    the Nones; `first`, `rest`: the present arrays, flattened for the loop (`first` is None if a loop cannot take them);
-    `kind`: (dtype, which arrays are absent).
-    """
+    `given`: the parameter's array and those of the state that the rule names, None for absent
+    state; `present`: without the Nones; `first`, `rest`: the present arrays, flattened for the loop
+    (`first` is None if a loop cannot take them); `kind`: (dtype, which arrays are absent)."""
 
-    __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")
+    __slots__ = (
+        "counters",
+        "dtype",
+        "first",
+        "given",
+        "state_arrays",
+        "kind",
+        "rest",
+        "shape",
+        "present",
+    )
 
     def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
         self.state_arrays = [getattr(value, "_array", None) for value in state.values()]
         self.counters = [state[name]._array for name in counters]
         given = self.given = [array, *[getattr(state.get(name), "_array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape
-        self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))       # a gradient is always there
+        self.kind = kind_of(
+            self.dtype, (False, *[a is None for a in given])
+        )  # a gradient is always there
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
-            raise ValueError("a parameter or its state lies in memory that is read-only; cure: p.data = p.data.clone()")
-        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i])
-        alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present)
+            raise ValueError(
+                "a parameter or its state lies in memory that is read-only; cure: p.data = "
+                "p.data.clone()"
+            )
+        apart = not any(
+            np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i]
+        )
+        alike = all(
+            a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present
+        )
         flat = [a.reshape(-1) for a in present] if apart and alike else [None]
         self.first, self.rest = flat[0], flat[1:]
 
     def fits(self, state: State) -> bool:
         """Whether these are still the arrays of the state."""
         try:
-            return len(state) == len(self.state_arrays) and all(map(is_, map(array_of, state.values()), self.state_arrays))
-        except AttributeError:                    # a value that is not a tensor, as in torch's files
+            return len(state) == len(self.state_arrays) and all(
+                map(is_, map(array_of, state.values()), self.state_arrays)
+            )
+        except AttributeError:  # a value that is not a tensor, as in torch's files
             return False
 
     def next_counts(self) -> tuple[float, ...]:
@@ -120,5 +157,6 @@ def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[
 
 def run_on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
     from rushlight.loops.parallel import in_parts
+
     given = (own.first, g.reshape(-1), *own.rest, numbers)
     in_parts(loop, given, (1,) * (len(given) - 1) + (0,))

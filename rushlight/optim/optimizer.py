@@ -1,4 +1,6 @@
-"""The base class of all optimizers: groups of parameters with their settings, state of each parameter, saving, hooks."""
+"""The base class of all optimizers: groups of parameters with their settings, state of each
+parameter, saving, hooks."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,10 +13,11 @@ from itertools import chain, count
 from typing import Any
 
 from rushlight.base import dtypes
+from rushlight.base.errors import Suggesting, explain
 from rushlight.core.mode import enable_grad, mode, no_grad
 from rushlight.core.node import Handle
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
-from rushlight.base.errors import Suggesting, explain
 from rushlight.optim.vendored import (  # noqa: F401
     _default_to_fused_or_foreach,
     _get_capturable_supported_devices,
@@ -24,12 +27,11 @@ from rushlight.optim.vendored import (  # noqa: F401
     _use_grad_for_differentiable,
     _view_as_real,
 )
-from rushlight.core.tensor import Tensor
 
-Params = Iterable[Any]                            # of tensors, of dicts (groups), or of (name, tensor)
-ParamsT = Params                                  # torch's name
-Group = dict[str, Any]                            # {"params": tensors} and the settings of the group
-State = dict[str, Any]                            # the state of one parameter, by torch's names
+Params = Iterable[Any]  # of tensors, of dicts (groups), or of (name, tensor)
+ParamsT = Params  # torch's name
+Group = dict[str, Any]  # {"params": tensors} and the settings of the group
+State = dict[str, Any]  # the state of one parameter, by torch's names
 
 
 class Required:
@@ -64,7 +66,7 @@ class Hooks:
         return list(self.kinds[kind].values())
 
 
-EVERYWHERE = Hooks()                              # hooks of all optimizers
+EVERYWHERE = Hooks()  # hooks of all optimizers
 
 
 def register_optimizer_step_pre_hook(hook: Callable) -> Handle:
@@ -77,7 +79,9 @@ def register_optimizer_step_post_hook(hook: Callable) -> Handle:
     return EVERYWHERE.add("step_post", hook)
 
 
-NO_HOOKS: dict[str, dict[int, Callable]] = {}     # of a subclass that does not call `Optimizer.__init__`
+NO_HOOKS: dict[
+    str, dict[int, Callable]
+] = {}  # of a subclass that does not call `Optimizer.__init__`
 
 
 def hooked(step: Callable) -> Callable:
@@ -95,13 +99,20 @@ def hooked(step: Callable) -> Callable:
             changed = hook(self, given, kwargs)
             if changed is not None:
                 if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(explain(f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
-                                               f"{changed}.", "return nothing from the pre-hook, or both"))
+                    raise RuntimeError(
+                        explain(
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), but "
+                            "got "
+                            f"{changed}.",
+                            "return nothing from the pre-hook, or both",
+                        )
+                    )
                 given, kwargs = changed
         result = step(*given, **kwargs)
         for hook in self._hooks.of("step_post") + EVERYWHERE.of("step_post"):
             hook(self, given, kwargs)
         return result
+
     call.hooked = True  # type: ignore[attr-defined]
     return call
 
@@ -109,9 +120,10 @@ def hooked(step: Callable) -> Callable:
 class Optimizer(Suggesting):
     """The base class of all optimizers, with `param_groups`, `state`, `state_dict()` and hooks.
 
-    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the
-    settings of groups that do not give their own. A subclass implements `step(closure=None)`. TypeError for a
-    parameter that is not a tensor; ValueError for no parameters, for a non-leaf, or for a parameter in two groups.
+    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own;
+    `defaults`: the settings of groups that do not give their own. A subclass implements
+    `step(closure=None)`. TypeError for a parameter that is not a tensor; ValueError for no
+    parameters, for a non-leaf, or for a parameter in two groups.
 
     >>> w, b = (rushlight.ones(1, requires_grad=True) for _ in range(2))
     >>> optimizer = rushlight.optim.SGD([{"params": w}, {"params": b, "lr": 0.5}], lr=0.1)
@@ -135,28 +147,53 @@ class Optimizer(Suggesting):
         self.param_groups: list[dict[str, Any]] = []
         self._hooks, self._opt_called = Hooks(), False
         if isinstance(params, Tensor):
-            raise TypeError(explain("params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                                    f"but got torch.{params.dtype.scalar_type}Tensor", "put it into a list: [x]"))
-        if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):  # a ParameterList can be read
-            raise TypeError(explain(f"'{type(params).__name__}' object is not iterable", "give model.parameters()"))
+            raise TypeError(
+                explain(
+                    "params argument given to the optimizer should be an iterable of Tensors or "
+                    "dicts, "
+                    f"but got torch.{params.dtype.scalar_type}Tensor",
+                    "put it into a list: [x]",
+                )
+            )
+        if hasattr(params, "named_parameters") and not hasattr(
+            params, "__iter__"
+        ):  # a ParameterList can be read
+            raise TypeError(
+                explain(
+                    f"'{type(params).__name__}' object is not iterable", "give model.parameters()"
+                )
+            )
         groups = list(params)
         if not groups:
-            raise ValueError(explain("optimizer got an empty parameter list",
-                                     "give model.parameters(); a generator can be read only once"))
+            raise ValueError(
+                explain(
+                    "optimizer got an empty parameter list",
+                    "give model.parameters(); a generator can be read only once",
+                )
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
-    # -- groups ------------------------------------------------------------------------------------------------
+    # -- groups ------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a layer is unfrozen."""
+        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a
+        layer is unfrozen."""
         if not isinstance(param_group, dict):
-            raise TypeError(explain(f"param_group must be a dict, but got {type(param_group)}",
-                                    'write {"params": [...], "lr": ...}'))
+            raise TypeError(
+                explain(
+                    f"param_group must be a dict, but got {type(param_group)}",
+                    'write {"params": [...], "lr": ...}',
+                )
+            )
         group = param_group
         if "params" not in group:
-            raise KeyError(explain(f"params: the group has {', '.join(map(repr, group)) or 'nothing'}",
-                                   'write {"params": [...], "lr": ...}'))
+            raise KeyError(
+                explain(
+                    f"params: the group has {', '.join(map(repr, group)) or 'nothing'}",
+                    'write {"params": [...], "lr": ...}',
+                )
+            )
         group["params"], names = named(listed(group["params"]))
         if names is not None:
             group["param_names"] = names
@@ -164,8 +201,14 @@ class Optimizer(Suggesting):
             self.check_parameter(p)
         for name, value in self.defaults.items():
             if value is required and name not in group:
-                raise ValueError(explain(f"parameter group didn't specify a value of required optimization parameter "
-                                         f"{name}", f"give {name}= to the optimizer or to the group"))
+                raise ValueError(
+                    explain(
+                        "parameter group didn't specify a value of required optimization "
+                        "parameter "
+                        f"{name}",
+                        f"give {name}= to the optimizer or to the group",
+                    )
+                )
             group.setdefault(name, value)
         self.check_group(group)
         self.param_groups.append(group)
@@ -173,29 +216,56 @@ class Optimizer(Suggesting):
     def check_parameter(self, p: Any) -> None:
         """TypeError or ValueError for a parameter that cannot be optimized."""
         if not isinstance(p, Tensor):
-            raise TypeError(explain(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                                    "give tensors or nn.Parameters (of a model: model.parameters())"))
+            raise TypeError(
+                explain(
+                    "optimizer can only optimize Tensors, but one of the params is "
+                    f"{type(p).__name__}",
+                    "give tensors or nn.Parameters (of a model: model.parameters())",
+                )
+            )
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
-            raise ValueError(explain("can't optimize a non-leaf Tensor", "optimize the leaf it was computed from, or "
-                                     "x.detach().requires_grad_()", tensor=tuple(p.shape)))
+            raise ValueError(
+                explain(
+                    "can't optimize a non-leaf Tensor",
+                    "optimize the leaf it was computed from, or x.detach().requires_grad_()",
+                    tensor=tuple(p.shape),
+                )
+            )
 
     def check_group(self, group: Group) -> None:
         """ValueError for parameters that another group has, or for names in some groups only."""
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
-                          "an error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=5)
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause "
+                "an error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=5,
+            )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if any(id(p) in known for p in params):
-            raise ValueError(explain("some parameters appear in more than one parameter group",
-                                     "leave them in one of the groups"))
-        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
+            raise ValueError(
+                explain(
+                    "some parameters appear in more than one parameter group",
+                    "leave them in one of the groups",
+                )
+            )
+        if self.param_groups and ("param_names" in group) != (
+            "param_names" in self.param_groups[0]
+        ):
             how = "with" if "param_names" in group else "without"
-            raise ValueError(explain("all optimizer param groups should be with/without names. cannot add param group "
-                                     f"{how} names to the optimizer", "give named_parameters() everywhere, or nowhere"))
+            raise ValueError(
+                explain(
+                    "all optimizer param groups should be with/without names. cannot add param "
+                    "group "
+                    f"{how} names to the optimizer",
+                    "give named_parameters() everywhere, or nowhere",
+                )
+            )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of the graph."""
+        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of
+        the graph."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -206,30 +276,39 @@ class Optimizer(Suggesting):
                     p._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. `closure`: computes the gradients anew and returns the loss."""
+        """Update the parameters once. `closure`: computes the gradients anew and returns the
+        loss."""
         raise NotImplementedError
 
-    # -- saving ------------------------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {number of parameter: its state}, "param_groups": [...]}, in torch's format; not a copy."""
+        """{"state": {number of parameter: its state}, "param_groups": [...]}, in torch's format;
+        not a copy."""
         for hook in self._hooks.of("state_dict_pre"):
             hook(self)
         number = {id(p): i for i, p in enumerate(self._parameters())}
-        saved = {"state": {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()},
-                 "param_groups": [{name: value for name, value in group.items() if name != "params"}
-                                  | {"params": [number[id(p)] for p in group["params"]]}
-                                  for group in self.param_groups]}
+        saved = {
+            "state": {
+                number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()
+            },
+            "param_groups": [
+                {name: value for name, value in group.items() if name != "params"}
+                | {"params": [number[id(p)] for p in group["params"]]}
+                for group in self.param_groups
+            ],
+        }
         for hook in self._hooks.of("state_dict_post"):
             changed = hook(self, saved)
             saved = saved if changed is None else changed
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned, here or in torch. Parameters are matched by their order.
+        """Restore what `state_dict()` returned, here or in torch. Parameters are matched by their
+        order.
 
-        State gets the dtype of its parameter; `step` keeps its dtype. ValueError if the groups differ in number or size.
-        """
+        State gets the dtype of its parameter; `step` keeps its dtype. ValueError if the groups
+        differ in number or size."""
         saved = dict(state_dict)
         for hook in self._hooks.of("load_pre"):
             changed = hook(self, saved)
@@ -258,7 +337,7 @@ class Optimizer(Suggesting):
     def __setstate__(self, state: State) -> None:
         self.__dict__.update(state)
         self._patch_step_function()
-        for group in self.param_groups:           # settings that the saved version did not have
+        for group in self.param_groups:  # settings that the saved version did not have
             for name, value in self.defaults.items():
                 if name != "lr":
                     group.setdefault(name, value)
@@ -271,10 +350,11 @@ class Optimizer(Suggesting):
         self.__dict__.setdefault("_hooks", Hooks())
         self.__dict__.setdefault("_opt_called", False)
 
-    # -- hooks -------------------------------------------------------------------------------------------------
+    # -- hooks -------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args,
+        kwargs)."""
         return self._hooks.add("step_pre", hook)
 
     def register_step_post_hook(self, hook: Callable) -> Handle:
@@ -290,7 +370,8 @@ class Optimizer(Suggesting):
         return self._hooks.add("state_dict_post", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another one."""
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another
+        one."""
         return self._hooks.add("load_pre", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
@@ -298,16 +379,21 @@ class Optimizer(Suggesting):
         return self._hooks.add("load_post", hook, prepend)
 
     def __repr__(self) -> str:
-        groups = [[f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params")]
-                  for i, group in enumerate(self.param_groups)]
+        groups = [
+            [
+                f"Parameter Group {i}",
+                *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params"),
+            ]
+            for i, group in enumerate(self.param_groups)
+        ]
         return f"{type(self).__name__} (\n" + "\n\n".join(map("\n".join, groups)) + "\n)"
 
 
 class PerParameter(Optimizer):
     """An optimizer that updates its parameters one by one, by `new_state` and `update`.
 
-    With a true setting `differentiable`, grad mode stays on, so that the step can be differentiated.
-    """
+    With a true setting `differentiable`, grad mode stays on, so that the step can be
+    differentiated."""
 
     def new_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
@@ -318,7 +404,8 @@ class PerParameter(Optimizer):
         raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure` computes the gradients anew and returns the loss."""
+        """Update every parameter that has a gradient. `closure` computes the gradients anew and
+        returns the loss."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -348,17 +435,29 @@ class PerParameter(Optimizer):
 
 
 def no_sparse(optimizer: Optimizer) -> RuntimeError:
-    return RuntimeError(explain(f"{type(optimizer).__name__} does not support sparse gradients, please consider SparseAdam "
-                                "instead", "or make the table with sparse=False"))
+    return RuntimeError(
+        explain(
+            f"{type(optimizer).__name__} does not support sparse gradients, please consider "
+            "SparseAdam "
+            "instead",
+            "or make the table with sparse=False",
+        )
+    )
 
 
 def listed(params: Any) -> list:
-    """A list of one tensor or of a collection. TypeError for a set, whose order changes between runs."""
+    """A list of one tensor or of a collection. TypeError for a set, whose order changes between
+    runs."""
     if isinstance(params, Tensor):
         return [params]
     if isinstance(params, (set, frozenset)):
-        raise TypeError(explain("optimizer parameters need to be organized in ordered collections, but the ordering of "
-                                "tensors in sets will change between runs. Please use a list instead."))
+        raise TypeError(
+            explain(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of "
+                "tensors in sets will change between runs. Please use a list instead."
+            )
+        )
     return list(params)
 
 
@@ -368,27 +467,46 @@ def named(params: list) -> tuple[list, list | None]:
     if not any(pairs):
         return params, None
     if not all(pairs):
-        raise ValueError(explain("all optimizer params should be with/without names. Some param names are missing",
-                                 "give named_parameters() or parameters(), not a mixture"))
+        raise ValueError(
+            explain(
+                "all optimizer params should be with/without names. Some param names are missing",
+                "give named_parameters() or parameters(), not a mixture",
+            )
+        )
     return [p for _, p in params], [name for name, _ in params]
 
 
 def check_sizes(own: list[dict], saved: list[dict]) -> None:
     """ValueError unless both have the same number of groups, of the same sizes."""
     if len(own) != len(saved):
-        raise ValueError(explain("loaded state dict has a different number of parameter groups",
-                                 "make the optimizer as it was when saved", saved=len(saved), here=len(own)))
+        raise ValueError(
+            explain(
+                "loaded state dict has a different number of parameter groups",
+                "make the optimizer as it was when saved",
+                saved=len(saved),
+                here=len(own),
+            )
+        )
     sizes = [[len(group["params"]) for group in groups] for groups in (saved, own)]
     if sizes[0] != sizes[1]:
-        raise ValueError(explain("loaded state dict contains a parameter group that doesn't match the size of "
-                                 "optimizer's group", "make the optimizer for the same model",
-                                 saved=sizes[0], here=sizes[1]))
+        raise ValueError(
+            explain(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group",
+                "make the optimizer for the same model",
+                saved=sizes[0],
+                here=sizes[1],
+            )
+        )
 
 
 def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
-    """A copy of saved state, with floating-point tensors in the parameter's dtype; `step` keeps its dtype."""
+    """A copy of saved state, with floating-point tensors in the parameter's dtype; `step` keeps its
+    dtype."""
     if isinstance(value, Tensor):
-        other = p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
+        other = (
+            p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
+        )
         return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[union-attr]
     if isinstance(value, dict):
         return {k: fitted(v, p, k) for k, v in value.items()}
@@ -400,9 +518,12 @@ def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
 def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
     """A constructor's `locals()` as the defaults of its groups.
 
-    `order`: the first keys of torch's groups, if they are not in the order of the constructor's parameters.
-    """
-    names = [*order.split(), *(name for name in arguments if name not in ("self", "params", "__class__"))]
+    `order`: the first keys of torch's groups, if they are not in the order of the constructor's
+    parameters."""
+    names = [
+        *order.split(),
+        *(name for name in arguments if name not in ("self", "params", "__class__")),
+    ]
     return {name: arguments[name] for name in names}
 
 
@@ -418,5 +539,14 @@ def is_recorded() -> bool:
     return watch is not None and watch.records
 
 
-__all__ = ["Optimizer", "Params", "PerParameter", "is_recorded", "new_step", "register_optimizer_step_post_hook",
-           "register_optimizer_step_pre_hook", "required", "settings"]
+__all__ = [
+    "Optimizer",
+    "Params",
+    "PerParameter",
+    "is_recorded",
+    "new_step",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+    "required",
+    "settings",
+]

@@ -19,6 +19,7 @@ def update(p, g, buf, b0, k0, k1):
 def numbers(lr, mu):
     return (mu, lr,), ()
 """
+
 from __future__ import annotations
 
 import threading
@@ -33,11 +34,32 @@ from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.worlds import ARRAYS, rebind
 
 # A world: what ops look like between numbers. `pow` and the comparisons are for numbers alone.
-FORMULAS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
-            "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "abs": "abs({})",
-            "clamp_min": "max({}, {})"}
-OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "neg": "neg", "gt": "gt",
-             "lt": "lt", "ge": "ge", "le": "le"}
+FORMULAS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "pow": "{} ** {}",
+    "neg": "-{}",
+    "gt": "{} > {}",
+    "lt": "{} < {}",
+    "ge": "{} >= {}",
+    "le": "{} <= {}",
+    "abs": "abs({})",
+    "clamp_min": "max({}, {})",
+}
+OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "pow": "pow",
+    "neg": "neg",
+    "gt": "gt",
+    "lt": "lt",
+    "ge": "ge",
+    "le": "le",
+}
 
 
 class Symbol:
@@ -50,7 +72,10 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self.true is None:
-            raise TypeError(f"a rule may ask only of a setting whether it is zero, not of {self.text or 'a result'}")
+            raise TypeError(
+                "a rule may ask only of a setting whether it is zero, not of "
+                f"{self.text or 'a result'}"
+            )
         return self.true
 
     def __getitem__(self, i: int) -> Symbol:
@@ -74,6 +99,7 @@ def written(number: Any) -> str:
 def operator(name: str, swapped: bool = False) -> Callable:
     def call(*operands: Any) -> Symbol:
         return apply(name, *(operands[::-1] if swapped else operands))
+
     return call
 
 
@@ -84,69 +110,102 @@ for python_name, op_name in OPERATORS.items():
 
 
 class Program:
-    """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays, *buffers, *numbers)`
-    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text.
+    """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays,
+    *buffers, *numbers)` writes the new values into the parameter and its state; `buffers`: how many
+    it needs; `source`: its text.
 
-    `given`, `tape`, `wanted`, `constants` are what that was made from: the arrays, the calls, what each array becomes,
-    and the names of the numbers.
-    """
+    `given`, `tape`, `wanted`, `constants` are what that was made from: the arrays, the calls, what
+    each array becomes, and the names of the numbers."""
 
     __slots__ = ("buffers", "constants", "given", "numbers", "source", "tape", "update", "wanted")
 
-    def __init__(self, numbers: str, update: str, buffers: int, given: list, tape: list, wanted: dict, constants: dict):
+    def __init__(
+        self,
+        numbers: str,
+        update: str,
+        buffers: int,
+        given: list,
+        tape: list,
+        wanted: dict,
+        constants: dict,
+    ):
         self.given, self.tape, self.wanted, self.constants = given, tape, wanted, constants
         self.source, self.buffers = f"{update}\n{numbers}", buffers
         self.numbers = define(numbers, "numbers", {}, "numbers of an optimizer")
-        self.update = define(update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer")
+        self.update = define(
+            update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer"
+        )
 
 
 @lru_cache(maxsize=256)
 def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -> Program:
-    """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the first settings)`.
+    """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the
+    first settings)`.
 
-    `present`: for each array, whether it is there; `true`: for each setting, whether it is not zero or false. These two
-    are all that a rule may ask for with `if`.
-    """
+    `present`: for each array, whether it is there; `true`: for each setting, whether it is not zero
+    or false. These two are all that a rule may ask for with `if`."""
     arrays, settings = names_of(rule)
     tape: list = []
     given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]
-    world = {**ARRAYS, **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")}}
-    results = rebind(rule, world)(*given, *(Symbol(name, None, t) for name, t in zip(settings, true)))
+    world = {
+        **ARRAYS,
+        **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")},
+    }
+    results = rebind(rule, world)(
+        *given, *(Symbol(name, None, t) for name, t in zip(settings, true))
+    )
     results = results if isinstance(results, tuple) else (results,)
     targets = [given[0], *given[2:]]
-    wanted = {target: value for target, value in zip(targets, results) if target is not None and value is not target}
+    wanted = {
+        target: value
+        for target, value in zip(targets, results)
+        if target is not None and value is not target
+    }
     if any(value in targets for value in wanted.values()):
-        raise TypeError(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
+        raise TypeError(
+            f"rule {rule.__name__}: state that becomes the old value of other state, which is "
+            "overwritten"
+        )
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}
     lines = [call_text(name, operands, result, places, numbers) for name, operands, result in tape]
-    lines += [f"copyto({target.text}, {place(value, places, numbers)})" for target, value in wanted.items()
-              if place(value, places, numbers) != target.text]
+    lines += [
+        f"copyto({target.text}, {place(value, places, numbers)})"
+        for target, value in wanted.items()
+        if place(value, places, numbers) != target.text
+    ]
     there = [s for s in given if s is not None]
     parameters = [*(s.text for s in there), *(f"b{i}" for i in range(buffers)), *numbers.values()]
-    raised = [written(value) for value in results[len(targets):]]
+    raised = [written(value) for value in results[len(targets) :]]
     used = [*tupled("used = ", [*numbers]), *tupled("raised = ", raised), "return used, raised"]
-    return Program("\n".join([*folded("def numbers(", settings, "):"), *indented(used)]) + "\n",
-                   "\n".join([*folded("def update(", parameters, "):"), *indented(lines)]) + "\n", buffers,
-                   there, tape, wanted, numbers)
+    return Program(
+        "\n".join([*folded("def numbers(", settings, "):"), *indented(used)]) + "\n",
+        "\n".join([*folded("def update(", parameters, "):"), *indented(lines)]) + "\n",
+        buffers,
+        there,
+        tape,
+        wanted,
+        numbers,
+    )
 
 
 @lru_cache(maxsize=256)
 def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of a rule's arrays, which stand before the slash, and of its settings."""
     code = rule.__code__
-    names = code.co_varnames[:code.co_argcount]
-    return names[:code.co_posonlyargcount], names[code.co_posonlyargcount:]
+    names = code.co_varnames[: code.co_argcount]
+    return names[: code.co_posonlyargcount], names[code.co_posonlyargcount :]
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
     """(place of each result, number of buffers). `wanted`: target -> the value that it must have at
     last.
 
-    A value may go into its target at once if the target's old value is not read later. All ops work element by element,
-    so a result may take the place of an operand that ends with it.
-    """
-    last = {o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)}
+    A value may go into its target at once if the target's old value is not read later. All ops work
+    element by element, so a result may take the place of an operand that ends with it."""
+    last = {
+        o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)
+    }
     made = {result: i for i, (_, _, result) in enumerate(tape)}
     places: dict[Symbol, str] = {}
     for target, value in wanted.items():
@@ -179,13 +238,14 @@ def place(operand: Any, places: dict, numbers: dict) -> str:
     return numbers.setdefault(written(operand), f"k{len(numbers)}")
 
 
-# -- running a program on arrays of any size -------------------------------------------------------------------------
+# -- running a program on arrays of any size -------------------------------------------------------
 
-BLOCK_ELEMENTS = 32768                            # a block of all arrays and buffers stays in the cache
+BLOCK_ELEMENTS = 32768  # a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):
-    """Memory for results on the way, kept for the next parameter of the same shape; each thread has its own."""
+    """Memory for results on the way, kept for the next parameter of the same shape; each thread has
+    its own."""
 
     def __init__(self) -> None:
         self.known: dict[tuple, list[ndarray]] = {}
@@ -193,7 +253,7 @@ class Buffers(threading.local):
     def get(self, like: ndarray, count: int) -> list[ndarray]:
         if like.size > BLOCK_ELEMENTS:
             return [np.empty(like.shape, like.dtype) for _ in range(count)]
-        key = like.shape, like.dtype.num, count   # a dtype is hashed in 100 ns
+        key = like.shape, like.dtype.num, count  # a dtype is hashed in 100 ns
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= 64:
@@ -215,5 +275,5 @@ def run(one: Program, arrays: list[ndarray], numbers: list[ndarray]) -> None:
         one.update(*arrays, *buffers.get(arrays[0], one.buffers), *numbers)
         return
     for start in range(0, flat[0].size, BLOCK_ELEMENTS):
-        part = [a[start:start + BLOCK_ELEMENTS] for a in flat]
+        part = [a[start : start + BLOCK_ELEMENTS] for a in flat]
         one.update(*part, *buffers.get(part[0], one.buffers), *numbers)

@@ -1,16 +1,31 @@
 """RMSprop."""
+
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
 from rushlight.optim.checks import check_not_negative
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, new_step, settings
-from rushlight.core.tensor import Tensor
 
 
-def rmsprop(p, g, square_avg, momentum_buffer, grad_avg, /, step, lr, alpha, eps, weight_decay, momentum, centered,
-            maximize):
+def rmsprop(
+    p,
+    g,
+    square_avg,
+    momentum_buffer,
+    grad_avg,
+    /,
+    step,
+    lr,
+    alpha,
+    eps,
+    weight_decay,
+    momentum,
+    centered,
+    maximize,
+):
     if maximize:
         g = -g
     if weight_decay:
@@ -29,10 +44,11 @@ def rmsprop(p, g, square_avg, momentum_buffer, grad_avg, /, step, lr, alpha, eps
 class RMSprop(Elementwise):
     """v <- alpha v + (1 - alpha) g^2,  p <- p - lr g / (sqrt(v) + eps).
 
-    `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g. `momentum` sums up the
-    changes: b <- momentum b + g / (...),  p <- p - lr b. `weight_decay` adds weight_decay p to g; `maximize` goes up.
-    `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of
-    range. G. Hinton, lecture 6 of *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
+    `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g.
+    `momentum` sums up the changes: b <- momentum b + g / (...),  p <- p - lr b. `weight_decay` adds
+    weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose between torch's
+    kernels and have no effect here. ValueError for settings out of range. G. Hinton, lecture 6 of
+    *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.RMSprop([w], lr=0.01)
@@ -44,9 +60,20 @@ class RMSprop(Elementwise):
 
     rule = staticmethod(rmsprop)
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-                 weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
         check_not_negative("alpha", alpha)
         super().__init__(params, settings(locals(), "lr momentum alpha eps centered"))
 

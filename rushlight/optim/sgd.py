@@ -1,17 +1,18 @@
 """Stochastic gradient descent."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from numpy import ndarray
 
-from rushlight.core.mode import no_grad
-from rushlight.creation.factories import zeros_like
 from rushlight.base.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import zeros_like
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, settings
-from rushlight.core.tensor import Tensor
 
 
 def sgd(p, g, momentum_buffer, /, lr, momentum, dampening, weight_decay, nesterov, maximize):
@@ -26,12 +27,14 @@ def sgd(p, g, momentum_buffer, /, lr, momentum, dampening, weight_decay, nestero
 
 
 class SGD(Elementwise):
-    """p <- p - lr (g + weight_decay p); with momentum  b <- momentum b + (1 - dampening) g,  p <- p - lr b.
+    """p <- p - lr (g + weight_decay p); with momentum  b <- momentum b + (1 - dampening) g,  p <- p
+    - lr b.
 
-    `nesterov` goes along g + momentum b instead of b; `maximize` goes up. The first b is g. `params`: tensors, dicts
-    (groups with settings of their own), or (name, tensor) pairs. `foreach` and `fused` choose between torch's kernels
-    and have no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range.
-    I. Sutskever et al., *On the importance of initialization and momentum in deep learning*, 2013.
+    `nesterov` goes along g + momentum b instead of b; `maximize` goes up. The first b is g.
+    `params`: tensors, dicts (groups with settings of their own), or (name, tensor) pairs. `foreach`
+    and `fused` choose between torch's kernels and have no effect here; with `differentiable` a step
+    can be differentiated. ValueError for settings out of range. I. Sutskever et al., *On the
+    importance of initialization and momentum in deep learning*, 2013.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.SGD([w], lr=0.1, momentum=0.9)
@@ -44,17 +47,34 @@ class SGD(Elementwise):
     rule = staticmethod(sgd)
     sparse = True
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
-                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError(explain("Nesterov momentum requires a momentum and zero dampening",
-                                     "give momentum > 0 and leave out dampening"))
+            raise ValueError(
+                explain(
+                    "Nesterov momentum requires a momentum and zero dampening",
+                    "give momentum > 0 and leave out dampening",
+                )
+            )
         super().__init__(params, settings(locals()))
         check_fused(fused, foreach, differentiable)
 
     def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        return (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)    # momentum moves all rows
+        return (
+            (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)
+        )  # momentum moves all rows
 
     def new_state(self, p: Tensor, group: Group) -> State:
         """A buffer from which the first step gets the gradient itself, whatever the dampening."""

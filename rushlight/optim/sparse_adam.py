@@ -1,13 +1,14 @@
 """Adam for sparse gradients."""
+
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, settings
-from rushlight.core.tensor import Tensor
 
 
 def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):
@@ -20,11 +21,13 @@ def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):
 
 
 class SparseAdam(Elementwise):
-    """Adam of the rows that a sparse gradient stores; other rows, their m and their v stay as they are.
+    """Adam of the rows that a sparse gradient stores; other rows, their m and their v stay as they
+    are.
 
-    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps), with t
-    counted for the whole parameter. For tables of `nn.Embedding(..., sparse=True)`. ValueError for settings out of range
-    and for sparse or complex parameters, RuntimeError for a dense gradient.
+    m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m /
+    (sqrt(v) + eps), with t counted for the whole parameter. For tables of `nn.Embedding(...,
+    sparse=True)`. ValueError for settings out of range and for sparse or complex parameters,
+    RuntimeError for a dense gradient.
 
     >>> table = rushlight.nn.Embedding(3, 1, sparse=True, _weight=rushlight.ones(3, 1))
     >>> optimizer = rushlight.optim.SparseAdam(table.parameters(), lr=0.1)
@@ -37,8 +40,14 @@ class SparseAdam(Elementwise):
     rule = staticmethod(sparse_adam)
     sparse = True
 
-    def __init__(self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
-                 maximize: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ):
         if not lr:
             raise ValueError(explain("Invalid learning rate: 0", "give a number > 0"))
         if not eps > 0:
@@ -47,13 +56,23 @@ class SparseAdam(Elementwise):
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
                 if p.is_sparse:
-                    raise ValueError(f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense parameter tensors")
+                    raise ValueError(
+                        f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense "
+                        "parameter tensors"
+                    )
                 if p.is_complex():
-                    raise ValueError(f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex "
-                                     "parameters")
+                    raise ValueError(
+                        f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support "
+                        "complex "
+                        "parameters"
+                    )
 
     def update_group(self, params: list[Any], group: Group) -> None:
         if not all(p._grad.is_sparse for p in params):
-            raise RuntimeError(explain("SparseAdam does not support dense gradients, please consider Adam instead",
-                                       "or make the table with sparse=True; in a compiled step gradients are dense"))
+            raise RuntimeError(
+                explain(
+                    "SparseAdam does not support dense gradients, please consider Adam instead",
+                    "or make the table with sparse=True; in a compiled step gradients are dense",
+                )
+            )
         super().update_group(params, group)

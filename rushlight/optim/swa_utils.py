@@ -1,4 +1,6 @@
-"""Averages of a model's parameters along the way: stochastic weight averaging, exponential moving averages."""
+"""Averages of a model's parameters along the way: stochastic weight averaging, exponential moving
+averages."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -7,13 +9,13 @@ from itertools import chain
 from math import cos, pi
 from typing import Any
 
-from rushlight.core.mode import no_grad
-from rushlight.creation.factories import tensor
 from rushlight.base.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import tensor
 from rushlight.nn import Module
 from rushlight.optim.lr_scheduler.base import Chainable, for_each_group
 from rushlight.optim.optimizer import Optimizer
-from rushlight.core.tensor import Tensor
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -25,8 +27,10 @@ def get_swa_avg_fn() -> Average:
     >>> mean(rushlight.tensor([1.]), rushlight.tensor([4.]), 2)  # of 1 and 1 comes the average 1; now 4
     tensor([2.])
     """
+
     def mean(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return averaged + (current - averaged) / (num_averaged + 1)
+
     return mean
 
 
@@ -38,24 +42,30 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     tensor([2.])
     """
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."))
+        raise ValueError(
+            explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        )
 
     def moving(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return decay * averaged + (1 - decay) * current
+
     return moving
 
 
 def for_lists(average: Average) -> Callable:
     """The same for lists of tensors, in place."""
+
     @no_grad()
     def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
             a.copy_(average(a, c, num_averaged))
+
     return update
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in place.
+    """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in
+    place.
 
     >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([4.]), rushlight.tensor([2.])]
     >>> rushlight.optim.swa_utils.get_swa_multi_avg_fn()(averages, news, 2)
@@ -66,7 +76,8 @@ def get_swa_multi_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in place.
+    """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in
+    place.
 
     >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([5.]), rushlight.tensor([2.])]
     >>> rushlight.optim.swa_utils.get_ema_multi_avg_fn(decay=0.75)(averages, news, 2)
@@ -77,7 +88,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are an average of the model's, taken at each `update_parameters(model)`.
+    """A copy of a model whose parameters are an average of the model's, taken at each
+    `update_parameters(model)`.
 
     Default: the mean of all. `avg_fn(average, new, n)` returns the next average,
     `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`, else
@@ -95,8 +107,14 @@ class AveragedModel(Module):
 
     n_averaged: Tensor
 
-    def __init__(self, model: Module, device: Any = None, avg_fn: Average | None = None,
-                 multi_avg_fn: Callable | None = None, use_buffers: bool = False):
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Average | None = None,
+        multi_avg_fn: Callable | None = None,
+        use_buffers: bool = False,
+    ):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError(explain("Only one of avg_fn and multi_avg_fn should be provided"))
@@ -109,7 +127,9 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def _tensors(self, model: Module) -> list[Tensor]:
-        return list(chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters())
+        return list(
+            chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
+        )
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
@@ -134,7 +154,8 @@ def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """running_mean, running_var <- those of all batches of a loader, for each batch norm of the model.
+    """running_mean, running_var <- those of all batches of a loader, for each batch norm of the
+    model.
 
     Of a batch that is a list or tuple the first element is given to the model.
 
@@ -143,7 +164,9 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     >>> model.running_mean, model.running_var
     (tensor([3.]), tensor([2.]))
     """
-    norms = [m for m in model.modules() if "running_mean" in m._buffers and m.running_mean is not None]
+    norms = [
+        m for m in model.modules() if "running_mean" in m._buffers and m.running_mean is not None
+    ]
     if not norms:
         return
     momenta = [m.momentum for m in norms]
@@ -151,7 +174,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     model.train()
     for m in norms:
         m.reset_running_stats()
-        m.momentum = None                         # the mean of all batches
+        m.momentum = None  # the mean of all batches
     for batch in loader:
         model(batch[0] if isinstance(batch, (list, tuple)) else batch)
     for m, momentum in zip(norms, momenta):
@@ -160,7 +183,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(Chainable):
-    """lr goes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a line; it stays there.
+    """lr goes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a
+    line; it stays there.
 
     ValueError for another strategy or a negative number of epochs.
 
@@ -173,14 +197,27 @@ class SWALR(Chainable):
     [1.0, 0.75, 0.5, 0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10,
-                 anneal_strategy: str = "cos", last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ):
         for group, lr in zip(optimizer.param_groups, for_each_group("swa_lr", swa_lr, optimizer)):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(explain(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"))
+            raise ValueError(
+                explain(
+                    "anneal_strategy must by one of 'cos' or 'linear', instead got "
+                    f"{anneal_strategy}"
+                )
+            )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"))
+            raise ValueError(
+                explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            )
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
@@ -200,5 +237,12 @@ class SWALR(Chainable):
         return rates
 
 
-__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
-           "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]

@@ -1,4 +1,5 @@
 """Private helpers of torch.optim.optimizer, for optimizers that were copied out of torch."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,10 +14,12 @@ def _use_grad_for_differentiable(func: Callable) -> Callable:
     """A decorator of `step`: it records ops only if the optimizer's default `differentiable` is
     true.
     """
+
     @wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
         with set_grad_enabled(self.defaults["differentiable"]):
             return func(self, *args, **kwargs)
+
     return step
 
 
@@ -43,9 +46,14 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
                 tensors[i] = tensors[i].view_as_real()
 
 
-def _default_to_fused_or_foreach(params: list[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the second never does."""
-    fused = use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the
+    second never does."""
+    fused = (
+        use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
+    )
     return fused, False
 
 

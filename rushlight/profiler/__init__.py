@@ -1,8 +1,8 @@
-"""torch.profiler: the time of each op in forward and backward, of each module, and of user-defined blocks.
+"""torch.profiler: the time of each op in forward and backward, of each module, and of user-defined
+blocks.
 
-While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs nothing. One profile
-records at a time, in the whole process.
-"""
+While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs
+nothing. One profile records at a time, in the whole process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from rushlight.base.missing_names import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "tensorboard_trace_handler",
+]
 
 ProfilerActivity = Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1", start=0)
 ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CPU, whatever is asked for.
@@ -28,7 +35,9 @@ ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CP
 >>> rushlight.profiler.ProfilerActivity.CPU.name
 'CPU'
 """
-ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0)
+ProfilerAction = Enum(
+    "ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0
+)
 ProfilerAction.__doc__ = """What a profiler does in a step: see `schedule`.
 
 >>> rushlight.profiler.schedule(wait=1, warmup=0, active=1)(0) is rushlight.profiler.ProfilerAction.NONE
@@ -37,13 +46,15 @@ True
 
 
 class profile:
-    """Record ops, backward nodes, modules and blocks inside it: a context manager, as torch.profiler.profile.
+    """Record ops, backward nodes, modules and blocks inside it: a context manager, as
+    torch.profiler.profile.
 
-    `schedule`: a function of the step number that says what to do, see `schedule()`; call `step()` after each step.
-    `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the inputs' shapes. Accepted, and
-    without effect on a CPU: `activities`, `profile_memory` (bytes are always counted), `with_stack`, `with_flops`,
-    `with_modules` (modules are always recorded). The time of an op is its kernel's; the few hundred nanoseconds
-    around it belong to the module or block that calls it.
+    `schedule`: a function of the step number that says what to do, see `schedule()`; call `step()`
+    after each step. `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep
+    the inputs' shapes. Accepted, and without effect on a CPU: `activities`, `profile_memory` (bytes
+    are always counted), `with_stack`, `with_flops`, `with_modules` (modules are always recorded).
+    The time of an op is its kernel's; the few hundred nanoseconds around it belong to the module or
+    block that calls it.
 
     >>> x = rushlight.ones(8, 8, requires_grad=True)
     >>> with rushlight.profiler.profile() as prof:
@@ -52,11 +63,23 @@ class profile:
     ['MmBackward0', 'SumBackward0', 'autograd::accumulate_grad']
     """
 
-    def __init__(self, *, activities: Any = None, schedule: Callable[[int], ProfilerAction] | None = None,
-                 on_trace_ready: Callable[[profile], Any] | None = None, record_shapes: bool = False,
-                 profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
-                 with_modules: bool = False, experimental_config: Any = None, execution_trace_observer: Any = None,
-                 acc_events: bool = False, use_cuda: bool | None = None, custom_trace_id_callback: Any = None):  # fmt: skip
+    def __init__(
+        self,
+        *,
+        activities: Any = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+    ):
         self.activities, self.schedule, self.on_trace_ready = activities, schedule, on_trace_ready
         self.record_shapes, self.acc_events = record_shapes, acc_events
         self.step_num = 0
@@ -76,7 +99,8 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begin recording, or waiting if the schedule says so. RuntimeError while another profile records."""
+        """Begin recording, or waiting if the schedule says so. RuntimeError while another profile
+        records."""
         if recording(self.current_action):
             self._begin()
 
@@ -90,7 +114,9 @@ class profile:
         before = self.current_action
         self.step_num += 1
         now = self.current_action
-        if before is ProfilerAction["RECORD_AND_SAVE"] or (recording(before) and not recording(now)):
+        if before is ProfilerAction["RECORD_AND_SAVE"] or (
+            recording(before) and not recording(now)
+        ):
             self.stop()
         if recording(now) and self.recorder is None:
             self._begin()
@@ -98,7 +124,9 @@ class profile:
     def _begin(self) -> None:
         with TURN:
             if RUNNING:
-                raise RuntimeError("profiler: another profile records already; end it first, they cannot be nested")
+                raise RuntimeError(
+                    "profiler: another profile records already; end it first, they cannot be nested"
+                )
             try:
                 self.clocks.put()
             except BaseException:
@@ -113,7 +141,9 @@ class profile:
                 return False
             RUNNING.clear()
             self.clocks.take()
-            self.kept = [*self.kept, *self.recorder.events] if self.acc_events else self.recorder.events
+            self.kept = (
+                [*self.kept, *self.recorder.events] if self.acc_events else self.recorder.events
+            )
             self.recorder = None
             return True
 
@@ -122,27 +152,51 @@ class profile:
         found = self.kept if self.recorder is None else self.recorder.events
         return sorted(found, key=lambda event: event.start)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
-                     group_by_overload_name: bool = False) -> Averages:  # fmt: skip
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> Averages:
         """The calls grouped by name; with `group_by_input_shape`, by name and input shapes."""
         groups: dict[Any, list[Event]] = {}
         for event in self.events():
-            groups.setdefault((event.name, str(event.shapes) if group_by_input_shape else None), []).append(event)
-        return Averages(Average(name, events[0].shapes if shapes else None, events)
-                        for (name, shapes), events in groups.items())  # fmt: skip
+            groups.setdefault(
+                (event.name, str(event.shapes) if group_by_input_shape else None), []
+            ).append(event)
+        return Averages(
+            Average(name, events[0].shapes if shapes else None, events)
+            for (name, shapes), events in groups.items()
+        )
 
     def module_averages(self) -> Modules:
-        """The modules by their names in the tree: calls, time forward and backward, bytes. Print it for a table."""
+        """The modules by their names in the tree: calls, time forward and backward, bytes. Print it
+        for a table."""
         return by_module(self.events())
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the calls as JSON that chrome://tracing and ui.perfetto.dev show; compressed if `path` ends in .gz."""
+        """Write the calls as JSON that chrome://tracing and ui.perfetto.dev show; compressed if
+        `path` ends in .gz."""
         pid = os.getpid()
-        events = [{"ph": "X", "cat": "user_annotation" if e.kind == "user" else f"cpu_{e.kind}", "name": e.name, "pid": pid,
-                   "tid": e.thread, "ts": e.start, "dur": e.cpu_time_total,
-                   "args": {"bytes": e.bytes, **({"Input Dims": e.shapes} if e.shapes is not None else {})}}
-                  for e in self.events()]  # fmt: skip
-        text = json.dumps({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}).encode()
+        events = [
+            {
+                "ph": "X",
+                "cat": "user_annotation" if e.kind == "user" else f"cpu_{e.kind}",
+                "name": e.name,
+                "pid": pid,
+                "tid": e.thread,
+                "ts": e.start,
+                "dur": e.cpu_time_total,
+                "args": {
+                    "bytes": e.bytes,
+                    **({"Input Dims": e.shapes} if e.shapes is not None else {}),
+                },
+            }
+            for e in self.events()
+        ]
+        text = json.dumps(
+            {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}
+        ).encode()
         with open(path, "wb") as file:
             file.write(gzip.compress(text) if str(path).endswith(".gz") else text)
 
@@ -160,9 +214,17 @@ def recording(action: ProfilerAction) -> bool:
     return action in (ProfilerAction["RECORD"], ProfilerAction["RECORD_AND_SAVE"])
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
-             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:  # fmt: skip
-    """action = schedule(step): skip `skip_first` steps; then cycles of waiting, warming up and recording.
+def schedule(
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Callable[[int], ProfilerAction]:
+    """action = schedule(step): skip `skip_first` steps; then cycles of waiting, warming up and
+    recording.
 
     `repeat`: the number of cycles, 0 for no limit.
 
@@ -204,7 +266,9 @@ class record_function:
         self.under_way: list[tuple[Recorder, Event] | None] = []
 
     def __enter__(self) -> record_function:
-        self.under_way.append((RUNNING[0], RUNNING[0].enter(self.name, "user")) if RUNNING else None)
+        self.under_way.append(
+            (RUNNING[0], RUNNING[0].enter(self.name, "user")) if RUNNING else None
+        )
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -221,8 +285,9 @@ class record_function:
         return inside
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
-                              use_gzip: bool = False) -> Callable[[profile], None]:  # fmt: skip
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
     """For `on_trace_ready`: writes each recording to a new file in a folder, which is created.
 
     >>> import os, tempfile
@@ -237,8 +302,11 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
     def write(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
+        prof.export_chrome_trace(
+            os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip)
+        )
 
     return write
+
 
 _tell(__name__)

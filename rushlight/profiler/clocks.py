@@ -12,23 +12,45 @@ from typing import Any
 import numpy as np
 
 import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
-from rushlight.core.clock import tick
 from rushlight.core import lazy
+from rushlight.core.clock import tick
 from rushlight.core.table import TABLE
 from rushlight.profiler.units import told
 
 
 class Event:
-    """A recorded call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in microseconds, bytes of its result.
+    """A recorded call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in
+    microseconds, bytes of its result.
 
-    `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`: ticks of the autograd
-    clock: for a node the tick of its making, for a module call the ticks of its begin and end.
-    """
+    `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`:
+    ticks of the autograd clock: for a node the tick of its making, for a module call the ticks of
+    its begin and end."""
 
-    __slots__ = ("name", "kind", "start", "end", "inside", "bytes", "shapes", "thread", "depth", "within", "path", "seq")
+    __slots__ = (
+        "name",
+        "kind",
+        "start",
+        "end",
+        "inside",
+        "bytes",
+        "shapes",
+        "thread",
+        "depth",
+        "within",
+        "path",
+        "seq",
+    )
 
-    def __init__(self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None):
-        self.name, self.kind, self.shapes, self.depth, self.within = name, kind, shapes, depth, within
+    def __init__(
+        self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None
+    ):
+        self.name, self.kind, self.shapes, self.depth, self.within = (
+            name,
+            kind,
+            shapes,
+            depth,
+            within,
+        )
         self.start, self.end, self.inside, self.bytes, self.thread = 0.0, 0.0, 0.0, 0, get_ident()
         self.path, self.seq = "", (0, 0)
 
@@ -92,7 +114,9 @@ def timed(name: str, kernel: Callable) -> Callable:
         if not RUNNING:
             return kernel(*args, **kwargs)
         recorder = RUNNING[0]
-        shapes = [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
+        shapes = (
+            [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
+        )
         event = recorder.enter(name, "op", shapes)
         try:
             out = kernel(*args, **kwargs)
@@ -111,7 +135,11 @@ def size_of(out: Any, args: tuple = ()) -> int:
     if not isinstance(out, np.ndarray):
         return 0
     given = [a for a in args if isinstance(a, np.ndarray)]
-    new = out.base is None or bool(given) and not any(out.base is a or out.base is a.base for a in given)
+    new = (
+        out.base is None
+        or bool(given)
+        and not any(out.base is a or out.base is a.base for a in given)
+    )
     return out.nbytes if new else 0
 
 
@@ -129,7 +157,9 @@ def timed_steps(steps: Callable) -> Callable:
             finally:
                 if recorder is not None and event is not None:
                     event.name = "" if done is None else name_of(done[0])
-                    event.seq = (0, 0) if done is None or done[0].leaf else (done[0].seq, done[0].seq)
+                    event.seq = (
+                        (0, 0) if done is None or done[0].leaf else (done[0].seq, done[0].seq)
+                    )
                     recorder.leave(event)
             if done is None:
                 return
@@ -164,12 +194,17 @@ def timed_modules(call: Callable) -> Callable:
 
 
 def path_of(module: Any, recorder: Recorder, event: Event) -> str:
-    """The module's name relative to the outermost module that is being called; "" for that module."""
+    """The module's name relative to the outermost module that is being called; "" for that
+    module."""
     recorder.modules[event] = module
     above = event.within
     while above is not None:
         owner = recorder.modules.get(above)
-        name = next((name for name, m in owner.named_modules() if m is module), "") if owner is not None else ""
+        name = (
+            next((name for name, m in owner.named_modules() if m is module), "")
+            if owner is not None
+            else ""
+        )
         if name:
             return f"{above.path}.{name}" if above.path else name
         above = above.within
@@ -184,7 +219,11 @@ class Clocks:
 
     def put(self) -> None:
         lazy.complete()
-        for op, call in [(one, call) for one in TABLE.values() for call in getattr(one.call, "forms", (one.call,))]:
+        for op, call in [
+            (one, call)
+            for one in TABLE.values()
+            for call in getattr(one.call, "forms", (one.call,))
+        ]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))

@@ -1,7 +1,8 @@
 """Random numbers: torch 2.13's CPU stream, bit for bit, on NumPy arrays.
 
-`default_generator` draws for every function without a `generator` argument. Until `manual_seed` it is seeded from
-the operating system's noise. It is made on first use, so importing this module costs nothing.
+`default_generator` draws for every function without a `generator` argument. Until `manual_seed` it
+is seeded from the operating system's noise. It is made on first use, so importing this module costs
+nothing.
 
 >>> _ = manual_seed(0)
 >>> default_generator.normal(2)
@@ -17,18 +18,27 @@ from typing import Any
 from rushlight.core.tensor import Tensor
 from rushlight.random.blocks import in_memory_order as in_memory_order
 from rushlight.random.blocks import memory_axes as memory_axes
+
 from .generator import Generator
 
 __all__ = [
-    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
-]  # fmt: skip
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 default_generator = Generator()
 default_generator.restart(None)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator with int(seed), in [-2^63, 2^64), and return the generator. ValueError out of range.
+    """Seed the default generator with int(seed), in [-2^63, 2^64), and return the generator.
+    ValueError out of range.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.rand(2)
@@ -79,9 +89,11 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Restore the default generator's state at the end of the block. `enabled=False`: do nothing. `devices` and
-    `device_type` name other devices whose generators to restore; there are none.
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda"
+) -> Iterator[None]:
+    """Restore the default generator's state at the end of the block. `enabled=False`: do nothing.
+    `devices` and `device_type` name other devices whose generators to restore; there are none.
 
     >>> _ = rushlight.manual_seed(0)
     >>> with rushlight.random.fork_rng():

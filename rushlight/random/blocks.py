@@ -10,8 +10,16 @@ from rushlight.base.dtypes import of
 
 Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has more of them, and takes 1 ms to import
-BLOCK = 32 * 624  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
-_KINDS = {"f": "floating", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "bool"}
+BLOCK = (
+    32 * 624
+)  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+_KINDS = {
+    "f": "floating",
+    "c": "complex",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "b": "bool",
+}
 
 
 def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, np.ndarray]:
@@ -23,8 +31,10 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
     if kind not in kinds:
-        raise NotImplementedError(f"\"{op}\" not implemented for '{of(out.dtype).scalar_type}': use a dtype that is "
-                                  + " or ".join(_KINDS[k] for k in kinds))
+        raise NotImplementedError(
+            f"\"{op}\" not implemented for '{of(out.dtype).scalar_type}': use a dtype that is "
+            + " or ".join(_KINDS[k] for k in kinds)
+        )
     flat = out.reshape(-1)
     return out, flat.view(out.real.dtype) if kind == "c" else flat
 
@@ -36,7 +46,11 @@ def kind_of(dtype: np.dtype) -> str:
 
 def blocks(flat: np.ndarray) -> Iterable[np.ndarray]:
     """Views of up to BLOCK elements, one after another."""
-    return (flat,) if len(flat) <= BLOCK else [flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK)]
+    return (
+        (flat,)
+        if len(flat) <= BLOCK
+        else [flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK)]
+    )
 
 
 def memory_axes(array: np.ndarray) -> list[int]:

@@ -1,4 +1,5 @@
-"""Choose the loop for a draw: NumPy's, which needs no start-up, or Numba's, which is faster but takes about 1 s to load."""
+"""Choose the loop for a draw: NumPy's, which needs no start-up, or Numba's, which is faster but
+takes about 1 s to load."""
 
 from __future__ import annotations
 
@@ -12,15 +13,18 @@ from rushlight.loops.budget import Budget
 
 LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
 PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid
-NUMBA = int(PAYS * NUMBA_SECONDS / LOADING_SECONDS)  # the part of PAYS that pays for importing Numba, if it is not imported yet
+NUMBA = int(
+    PAYS * NUMBA_SECONDS / LOADING_SECONDS
+)  # the part of PAYS that pays for importing Numba, if it is not imported yet
 
 
 class Loop:
-    """The compiled loop `name` of loops.py; None until enough numbers were drawn to pay for loading it.
+    """The compiled loop `name` of loops.py; None until enough numbers were drawn to pay for loading
+    it.
 
-    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number, in plain uniforms. `call`:
-    the time saved per small draw, in plain uniforms; 0 if NumPy is as fast. `libm`: whether the loop calls the C library
-    (Intel's vector functions give other bits).
+    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number,
+    in plain uniforms. `call`: the time saved per small draw, in plain uniforms; 0 if NumPy is as
+    fast. `libm`: whether the loop calls the C library (Intel's vector functions give other bits).
     """
 
     def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:

@@ -1,4 +1,5 @@
-"""Distributions computed from one uniform or normal per number: exponential, Cauchy, geometric, log-normal."""
+"""Distributions computed from one uniform or normal per number: exponential, Cauchy, geometric,
+log-normal."""
 
 from __future__ import annotations
 
@@ -7,15 +8,18 @@ import math
 import numpy as np
 
 from rushlight.random.blocks import DType, Shape, empty
-from .normal import GROUP, standard
 from rushlight.random.fma import fma64, narrow, near_halfway
+
+from .normal import GROUP, standard
 from .stream import Stream
 from .vector_math import each, log64
 
-TINY = 2.0 ** -126                                # the least normal float32
+TINY = 2.0**-126  # the least normal float32
 
 
-def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: float = 1.0) -> np.ndarray:
+def exponential(
+    stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: float = 1.0
+) -> np.ndarray:
     """-log(1 - u) / lambd: density lambd * exp(-lambd x) for x >= 0.
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless lambd > 0.
@@ -30,16 +34,19 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
     if out.dtype != np.float32 or not 2.0**-99 < 1.0 / lambd < 2.0**99:
         flat[...] = narrow(-1.0 / lambd * each(math.log1p, u), out.dtype)
         return out
-    values = -1.0 / lambd * np.log1p(u)           # off by an ulp or two here and there, which float32 seldom shows
+    values = (
+        -1.0 / lambd * np.log1p(u)
+    )  # off by an ulp or two here and there, which float32 seldom shows
     flat[...] = values
     doubtful = near_halfway(values)
-    if doubtful.any():                            # one in 33 million is
+    if doubtful.any():  # one in 33 million is
         flat[doubtful] = -1.0 / lambd * each(math.log1p, u[doubtful])
     return out
 
 
-def cauchy(stream: Stream, shape: Shape, dtype: DType = np.float32, median: float = 0.0,
-           sigma: float = 1.0) -> np.ndarray:
+def cauchy(
+    stream: Stream, shape: Shape, dtype: DType = np.float32, median: float = 0.0, sigma: float = 1.0
+) -> np.ndarray:
     """median + sigma * tan(pi (u - 1/2)): density sigma / (pi (sigma^2 + (x - median)^2)).
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless sigma > 0.
@@ -58,7 +65,8 @@ def cauchy(stream: Stream, shape: Shape, dtype: DType = np.float32, median: floa
 def geometric(stream: Stream, shape: Shape, p: float, dtype: DType = np.float32) -> np.ndarray:
     """ceil(log u / log(1 - p)): k = 1, 2, ... with probability (1 - p)^(k-1) p.
 
-    Shape: `shape`. Dtypes: integers of 8 to 64 bits with a sign, uint8, floating. RuntimeError unless 0 < p < 1.
+    Shape: `shape`. Dtypes: integers of 8 to 64 bits with a sign, uint8, floating. RuntimeError
+    unless 0 < p < 1.
 
     >>> rushlight.Generator().manual_seed(0).geometric(3, 0.3)
     array([1., 1., 3.], dtype=float32)
@@ -71,8 +79,9 @@ def geometric(stream: Stream, shape: Shape, p: float, dtype: DType = np.float32)
     return out
 
 
-def log_normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float = 1.0,
-               std: float = 2.0) -> np.ndarray:
+def log_normal(
+    stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float = 1.0, std: float = 2.0
+) -> np.ndarray:
     """exp(mean + std * z), z standard normal.
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless std > 0.
@@ -88,9 +97,11 @@ def log_normal(stream: Stream, shape: Shape, dtype: DType = np.float32, mean: fl
         flat[...] = narrow(each(_exp, exponents), out.dtype)
         return out
     with np.errstate(over="ignore", under="ignore"):
-        values = np.exp(exponents)                # off by an ulp here and there, as log1p in `exponential`
+        values = np.exp(exponents)  # off by an ulp here and there, as log1p in `exponential`
         flat[...] = values
-    doubtful = near_halfway(values) | (values < TINY)             # what float32 holds with fewer bits ends elsewhere
+    doubtful = near_halfway(values) | (
+        values < TINY
+    )  # what float32 holds with fewer bits ends elsewhere
     if doubtful.any():
         flat[doubtful] = narrow(each(_exp, exponents[doubtful]), out.dtype)
     return out

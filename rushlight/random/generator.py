@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rushlight.core.mode import mode
 from rushlight.base.device import device as Device
 from rushlight.base.device import present
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
+
 from .bernoulli import STREAMS, bernoulli, bernoulli_scalar
 from .continuous import cauchy, exponential, geometric, log_normal
 from .integers import randint, random_, randperm
@@ -37,7 +38,8 @@ def locked(method: F) -> F:
 
 
 def drawing(method: F) -> F:
-    """A decorator for methods that draw: runs under the lock, and adds the thread to the generator's `witnesses`."""
+    """A decorator for methods that draw: runs under the lock, and adds the thread to the
+    generator's `witnesses`."""
 
     @functools.wraps(method)
     def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
@@ -59,14 +61,15 @@ def told() -> None:
 class Generator(Stream):
     """The random numbers of torch 2.13 on a CPU, bit for bit: the same seed gives the same numbers.
 
-    A method that draws returns a new NumPy array and may be called from several threads. State and numbers go both ways
-    between rushlight and torch: `get_state()` gives the bytes of `torch.Generator.get_state()`. Until it is seeded, a
-    generator stands where a new torch.Generator does.
+    A method that draws returns a new NumPy array and may be called from several threads. State and
+    numbers go both ways between rushlight and torch: `get_state()` gives the bytes of
+    `torch.Generator.get_state()`. Until it is seeded, a generator stands where a new
+    torch.Generator does.
 
-    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the default, is what torch
-    2.7 and later draw everywhere, and older ones on CPUs that are not Intel's; 'intel' is what torch up to 2.6 drew on
-    Intel CPUs, by a generator of the MKL library that a single word seeds (torch switched it off for repeating itself:
-    pytorch/pytorch#132395).
+    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the
+    default, is what torch 2.7 and later draw everywhere, and older ones on CPUs that are not
+    Intel's; 'intel' is what torch up to 2.6 drew on Intel CPUs, by a generator of the MKL library
+    that a single word seeds (torch switched it off for repeating itself: pytorch/pytorch#132395).
 
     RuntimeError for a device that is not 'cpu'.
 
@@ -91,18 +94,25 @@ class Generator(Stream):
     @stream.setter
     def stream(self, name: str) -> None:
         if name not in STREAMS:
-            raise ValueError(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}")
+            raise ValueError(
+                f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}"
+            )
         self.variant = name
 
-    # -- seed and state ----------------------------------------------------------------------------------------
+    # -- seed and state ----------------------------------------------------------------------------
 
     @locked
     def manual_seed(self, seed: int) -> Generator:
-        """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the generator."""
+        """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the
+        generator."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer")
+            raise RuntimeError(
+                f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"
+            )
         if not -(2**63) <= int(seed) < 2**64:
-            raise ValueError(f"Overflow when unpacking long long: the seed {seed} does not lie in [-2^63, 2^64)")
+            raise ValueError(
+                f"Overflow when unpacking long long: the seed {seed} does not lie in [-2^63, 2^64)"
+            )
         told()
         self.restart(int(seed))
         return self
@@ -126,13 +136,20 @@ class Generator(Stream):
 
     @locked
     def set_state(self, state: Any) -> Generator:
-        """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError for an invalid state."""
+        """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError
+        for an invalid state."""
         array = state._array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
-            raise TypeError(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
+            raise TypeError(
+                f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() "
+                "returned"
+            )
         if array.size != STATE_BYTES:
-            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state "
-                               f"size to be {array.size}: pass what get_state() returned")
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
+                "state "
+                f"size to be {array.size}: pass what get_state() returned"
+            )
         told()
         self.restore(array)
         return self
@@ -156,7 +173,7 @@ class Generator(Stream):
     def __repr__(self) -> str:
         return f"Generator(device='{self.device}', initial_seed={self.initial_seed()})"
 
-    # -- draws: each is described in its own file ----------------------------------------------------------------
+    # -- draws: each is described in its own file --------------------------------------------------
 
     uniform = drawing(uniform)
     normal = drawing(normal)

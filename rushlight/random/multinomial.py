@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .continuous import exponential
 from rushlight.random.blocks import in_memory_order, kind_of
+
+from .continuous import exponential
 from .stream import Stream
 
 _MOST_CATEGORIES = 2**24
@@ -13,20 +14,25 @@ _MOST_CATEGORIES = 2**24
 FEW, MOST = 1 << 12, 1 << 22  # comparisons of a row and of all that are sooner made than looked for
 
 
-def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
+def multinomial(
+    stream: Stream, weights: np.ndarray, num_samples: int, replacement: bool = False
+) -> np.ndarray:
     """Indices into the last dimension of `weights`, each drawn in proportion to its weight.
 
-    Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating, result int64.
-    RuntimeError for other shapes, weights that are negative, infinite, nan or all zero, and for more samples without
-    replacement than categories. One sample, or no replacement: the largest of weight / exponential (where float16 or
-    bfloat16 makes some equal, torch's order of those is not followed). Else the inverse of the cumulative sum.
+    Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating,
+    result int64. RuntimeError for other shapes, weights that are negative, infinite, nan or all
+    zero, and for more samples without replacement than categories. One sample, or no replacement:
+    the largest of weight / exponential (where float16 or bfloat16 makes some equal, torch's order
+    of those is not followed). Else the inverse of the cumulative sum.
 
     >>> rushlight.Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
     array([2, 1])
     """
     check(weights, num_samples, replacement)
     if replacement and num_samples > 1:
-        return _with_replacement(stream, np.atleast_2d(weights), num_samples).reshape(*weights.shape[:-1], num_samples)
+        return _with_replacement(stream, np.atleast_2d(weights), num_samples).reshape(
+            *weights.shape[:-1], num_samples
+        )
     ordered = in_memory_order(weights)
     lifetimes = exponential(stream, ordered.shape, weights.dtype)
     if ordered.strides != weights.strides:
@@ -39,39 +45,62 @@ def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replaceme
 
 
 def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray:
-    """weights (rows, c) -> (rows, n): how many of a row's cumulative sums are less than a uniform number."""
-    cumulative = np.add.accumulate(weights, -1, weights.dtype if weights.itemsize > 2 else np.float32)
+    """weights (rows, c) -> (rows, n): how many of a row's cumulative sums are less than a uniform
+    number."""
+    cumulative = np.add.accumulate(
+        weights, -1, weights.dtype if weights.itemsize > 2 else np.float32
+    )
     cumulative /= cumulative[:, -1:]
     cumulative[:, -1] = 1
-    cumulative, draws = cumulative.astype(np.float64), stream.uniform53(len(weights) * n).reshape(len(weights), n)
-    if cumulative.shape[1] * n <= FEW and cumulative.size * n <= MOST:  # 128 rows of 20 in 0.1 ms, one by one in 0.6
+    cumulative, draws = (
+        cumulative.astype(np.float64),
+        stream.uniform53(len(weights) * n).reshape(len(weights), n),
+    )
+    if (
+        cumulative.shape[1] * n <= FEW and cumulative.size * n <= MOST
+    ):  # 128 rows of 20 in 0.1 ms, one by one in 0.6
         return np.count_nonzero(cumulative[:, None] < draws[..., None], -1)
-    return np.array([np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64)
+    return np.array(
+        [np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64
+    )
 
 
 def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
     if kind_of(weights.dtype) != "f":
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: "
-                           "convert the weights to a floating dtype")
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: "
+            "convert the weights to a floating dtype"
+        )
     if weights.ndim not in (1, 2):
         raise RuntimeError(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}")
     categories = weights.shape[-1]
     if num_samples <= 0:
         raise RuntimeError(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     if not replacement and num_samples > categories:
-        raise RuntimeError(f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
-                           f"{num_samples} > {categories}; pass replacement=True or fewer samples")
+        raise RuntimeError(
+            "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without "
+            "replacement: "
+            f"{num_samples} > {categories}; pass replacement=True or fewer samples"
+        )
     if categories > _MOST_CATEGORIES:
-        raise RuntimeError(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
-    if weights.size and weights.itemsize > 2:     # four calls where all is well
+        raise RuntimeError(
+            f"multinomial: number of categories cannot exceed 2^24, got {categories}"
+        )
+    if weights.size and weights.itemsize > 2:  # four calls where all is well
         total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
         if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return
     if replacement and not np.isfinite(weights).all():
-        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
+        raise RuntimeError(
+            "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
+        )
     if replacement and not (weights >= 0).all():
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
     if not ((weights >= 0) & np.isfinite(weights)).all():
-        raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
+        raise RuntimeError(
+            "multinomial: probability tensor contains either `inf`, `nan` or element < 0"
+        )
     if weights.size and not (weights.sum(-1) > 0).all() or not categories:
-        raise RuntimeError("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
+        raise RuntimeError(
+            "multinomial: invalid multinomial distribution (sum of probabilities <= 0)"
+        )

@@ -1,8 +1,9 @@
-"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`, as Numba code.
+"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`,
+as Numba code.
 
-Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from index `at` on; `spare` is
-the second normal of the last pair, or nan; x and y are the parameters of this number. IndexError at the end of the words.
-"""
+Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from
+index `at` on; `spare` is the second normal of the last pair, or nan; x and y are the parameters of
+this number. IndexError at the end of the words."""
 
 from __future__ import annotations
 
@@ -13,25 +14,37 @@ from typing import Any
 import numpy as np
 
 # log k! minus Stirling's formula, for k < 10
-STIRLING_REST = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509,
-                 0.0166446911898211, 0.0138761288230707, 0.0118967099458917, 0.0104112652619720,
-                 0.00925546218271273, 0.00833056343336287)  # fmt: skip
+STIRLING_REST = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
 TWO_PI = 2.0 * math.pi
 SQUEEZE = float(np.float32(0.0331))
 Drawn = tuple[float, int]
 
 
 def filler(one: Callable) -> Callable:
-    """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index progress[0] on.
+    """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index
+    progress[0] on.
 
-    `progress` holds the state at the begin of the present number: its index in `out`, the index of its first word, and the
-    spare normal. When the words run out, the caller continues from there with more words.
-    """
+    `progress` holds the state at the begin of the present number: its index in `out`, the index of
+    its first word, and the spare normal. When the words run out, the caller continues from there
+    with more words."""
+
     def fill(words: Any, progress: Any, out: Any, x: Any, y: Any) -> None:
         at, spare = int(progress[1]), progress[2]
         for i in range(int(progress[0]), len(out)):
             out[i], at, spare = one(words, at, spare, x[i], y[i])
             progress[0], progress[1], progress[2] = i + 1, at, spare
+
     return fill
 
 
@@ -50,7 +63,8 @@ def pair(of_angle: float, of_radius: float) -> tuple[float, float]:
 
 
 def poisson(words: Any, at: int, spare: float, rate: float, _: float) -> tuple[float, int, float]:
-    """Products of uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann, PTRS, 1993)."""
+    """Products of uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann,
+    PTRS, 1993)."""
     k = 0.0
     if rate >= 10.0:
         k, at = poisson_by_rejection(words, at, rate)
@@ -88,7 +102,11 @@ def binomial(words: Any, at: int, spare: float, n: float, p: float) -> tuple[flo
     if p >= 1.0:
         return n, at, spare
     q = 1.0 - p if p > 0.5 else p
-    k, at = binomial_by_rejection(words, at, n, q) if n * q >= 10.0 else binomial_by_gaps(words, at, n, q)
+    k, at = (
+        binomial_by_rejection(words, at, n, q)
+        if n * q >= 10.0
+        else binomial_by_gaps(words, at, n, q)
+    )
     return n - k if p > 0.5 else k, at, spare
 
 
@@ -124,10 +142,15 @@ def binomial_by_rejection(words: Any, at: int, n: float, p: float) -> Drawn:
         if us >= 0.07 and v <= v_r:
             return k, at
         height = math.log(v * alpha / (a / (us * us) + b))
-        bound = ((mode + 0.5) * math.log((mode + 1) / (odds * (n - mode + 1)))
-                 + (n + 1) * math.log((n - mode + 1) / (n - k + 1))
-                 + (k + 0.5) * math.log(odds * (n - k + 1) / (k + 1))
-                 + stirling_rest(mode) + stirling_rest(n - mode) - stirling_rest(k) - stirling_rest(n - k))
+        bound = (
+            (mode + 0.5) * math.log((mode + 1) / (odds * (n - mode + 1)))
+            + (n + 1) * math.log((n - mode + 1) / (n - k + 1))
+            + (k + 0.5) * math.log(odds * (n - k + 1) / (k + 1))
+            + stirling_rest(mode)
+            + stirling_rest(n - mode)
+            - stirling_rest(k)
+            - stirling_rest(n - k)
+        )
         if height <= bound:
             return k, at
 
@@ -140,7 +163,8 @@ def stirling_rest(k: float) -> float:
 
 
 def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[float, int, float]:
-    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype, the dtype of `third`."""
+    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype,
+    the dtype of `third`."""
     if alpha == 0:
         return 0.0, at, spare
     one, scale = alpha / alpha, 1.0
@@ -166,4 +190,11 @@ def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[fl
             return scale * d * cube, at, spare
 
 
-PARTS = (pair, uniform, poisson_by_rejection, binomial_by_gaps, binomial_by_rejection, stirling_rest)
+PARTS = (
+    pair,
+    uniform,
+    poisson_by_rejection,
+    binomial_by_gaps,
+    binomial_by_rejection,
+    stirling_rest,
+)

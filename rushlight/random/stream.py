@@ -1,4 +1,5 @@
-"""The stream of 32-bit random words under all distributions: MT19937, seeded, read and saved as in torch."""
+"""The stream of 32-bit random words under all distributions: MT19937, seeded, read and saved as in
+torch."""
 
 from __future__ import annotations
 
@@ -15,15 +16,29 @@ from rushlight.random.choose_loop import Loop
 WORDS = 624  # words in a block of the twister
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator
 STATE_BYTES = 5056
-MAX_SMALL_DRAW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
+MAX_SMALL_DRAW = (
+    128  # draws of up to this many numbers convert the whole block, for later draws, too
+)
 
-# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the number of unread words
-# plus 1; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a CPU.
-_STATE = np.dtype([
-    ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("key", "<u8", WORDS),
-    ("normal_x", "<f8"), ("normal", "<f8"), ("normal_rho", "<f8"), ("has_normal", "<i4"), ("pad", "<i4"),
-    ("single_normal", "<f4"), ("has_single_normal", "<i4"),
-])  # fmt: skip
+# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the
+# number of unread words plus 1; a twister that was seeded and not yet read has left 1 and next 0.
+# The single normal is never set on a CPU.
+_STATE = np.dtype(
+    [
+        ("seed", "<u8"),
+        ("left", "<i4"),
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("key", "<u8", WORDS),
+        ("normal_x", "<f8"),
+        ("normal", "<f8"),
+        ("normal_rho", "<f8"),
+        ("has_normal", "<i4"),
+        ("pad", "<i4"),
+        ("single_normal", "<f4"),
+        ("has_single_normal", "<i4"),
+    ]
+)
 
 _LOOP = Loop("words", cost=1 / 16, call=1)
 _NO_WORDS = np.empty(0, np.uint32)
@@ -35,26 +50,36 @@ _ULP_53 = np.array(2.0**-53, np.float64)
 
 
 class Stream:
-    """A stream of 32-bit words, with torch's further state: the seed and the second normal of a pair.
+    """A stream of 32-bit words, with torch's further state: the seed and the second normal of a
+    pair.
 
-    A draw takes the next words of the present block, a slice; the twister itself is always at the end of a block. The
-    twister is made on the first draw. A draw holds `lock`, so that the words of one call are consecutive.
-    """
+    A draw takes the next words of the present block, a slice; the twister itself is always at the
+    end of a block. The twister is made on the first draw. A draw holds `lock`, so that the words of
+    one call are consecutive."""
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
-        self.witnesses: tuple[set[int], ...] = ()  # sets to which the ids of drawing threads are added
+        self.witnesses: tuple[
+            set[int], ...
+        ] = ()  # sets to which the ids of drawing threads are added
         self.variant = "portable"  # or "intel": see Generator
         self._twister: Any = None  # np.random.MT19937
         self.restart(seed)
 
     def restart(self, seed: int | None) -> None:
-        """Restart from `seed` modulo 2^64; for None, from the operating system's noise at the first use."""
+        """Restart from `seed` modulo 2^64; for None, from the operating system's noise at the first
+        use."""
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
-        self._work: dict[Callable, tuple[np.ndarray, np.ndarray]] = {}  # function -> (block, function(block))
-        self._ahead = _NO_WORDS, 0, _NO_WORDS  # (block, index of the first converted word, the result for those words)
+        self._work: dict[
+            Callable, tuple[np.ndarray, np.ndarray]
+        ] = {}  # function -> (block, function(block))
+        self._ahead = (
+            _NO_WORDS,
+            0,
+            _NO_WORDS,
+        )  # (block, index of the first converted word, the result for those words)
         self.spare_normal: float | None = None
 
     @property
@@ -64,7 +89,7 @@ class Stream:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed
 
-    # -- words -------------------------------------------------------------------------------------------------
+    # -- words -------------------------------------------------------------------------------------
 
     def words(self, n: int) -> np.ndarray:
         """The next n words, (n,) uint32, read-only."""
@@ -80,7 +105,9 @@ class Stream:
         words = np.empty(len(left) + blocks * WORDS, np.uint32)
         words[: len(left)] = left
         self._twist(words[len(left) :])
-        self._block = words[-WORDS:].copy()  # a copy, since a view would keep the memory of a large draw alive
+        self._block = words[
+            -WORDS:
+        ].copy()  # a copy, since a view would keep the memory of a large draw alive
         self._next = WORDS - (len(words) - n)
         return words[:n]
 
@@ -95,7 +122,9 @@ class Stream:
     def _seeded_twister(self) -> Any:
         if self._twister is None:
             self._twister = unseeded_twister()
-        if not self._twister_is_seeded:  # RandomState seeds by init_genrand, as torch does; MT19937(seed) does not
+        if (
+            not self._twister_is_seeded
+        ):  # RandomState seeds by init_genrand, as torch does; MT19937(seed) does not
             np.random.RandomState(self._twister).seed(self.started_from & 0xFFFF_FFFF)
             self._twister_is_seeded = True
         return self._twister
@@ -122,7 +151,8 @@ class Stream:
         return self._worked_on(every_unit53)[start:end:2]
 
     def _worked_on(self, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(block), computed once for all small draws from the present block: a draw then costs a slice."""
+        """work(block), computed once for all small draws from the present block: a draw then costs
+        a slice."""
         block, made = self._work.get(work, (None, None))
         if block is not self._block:
             made = work(self._block)
@@ -130,11 +160,11 @@ class Stream:
         return made  # type: ignore[return-value]
 
     def in_groups(self, n: int, size: int, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(uniform24(n)), read-only, for n <= `left`; `work` treats each group of `size` numbers independently.
+        """work(uniform24(n)), read-only, for n <= `left`; `work` treats each group of `size`
+        numbers independently.
 
-        For small arrays the calls cost more than the numbers. So all remaining words of the block are converted at once, and
-        the next draws take slices of the result.
-        """
+        For small arrays the calls cost more than the numbers. So all remaining words of the block
+        are converted at once, and the next draws take slices of the result."""
         block, first, made = self._ahead
         start = self._next
         if block is not self._block or start < first or (start - first) % size:
@@ -143,7 +173,7 @@ class Stream:
         self._next = start + n
         return made[start - first : start - first + n]
 
-    # -- reading ahead -------------------------------------------------------------------------------------------
+    # -- reading ahead -----------------------------------------------------------------------------
 
     @property
     def left(self) -> int:
@@ -161,7 +191,7 @@ class Stream:
         if twister is not None:
             self._twister.state = twister
 
-    # -- saving ------------------------------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------------
 
     def state(self) -> np.ndarray:
         """The state, (5056,) uint8, in the format of torch.get_rng_state()."""
@@ -175,12 +205,16 @@ class Stream:
         return record.view(np.uint8)
 
     def restore(self, state: np.ndarray) -> None:
-        """Set the state to one from `state()` or torch.get_rng_state(). RuntimeError for an invalid state."""
+        """Set the state to one from `state()` or torch.get_rng_state(). RuntimeError for an invalid
+        state."""
         record = np.frombuffer(state.tobytes(), _STATE)[0]
         left, following = int(record["left"]), int(record["next"])
         fresh = left == 1 and following == 0
         if record["seeded"] != 1 or not (fresh or 0 <= following == WORDS + 1 - left <= WORDS):
-            raise RuntimeError("Invalid mt19937 state: pass what get_state() or get_rng_state() returned, unchanged")
+            raise RuntimeError(
+                "Invalid mt19937 state: pass what get_state() or get_rng_state() returned, "
+                "unchanged"
+            )
         self.restart(int(record["seed"]))
         self._twister = self._twister or unseeded_twister()
         self._twister.state = {
@@ -201,11 +235,13 @@ def nothing_to_mix() -> Any:
     class Nothing(ISeedSequence):
         def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
             return np.zeros(n_words, dtype)
+
     return Nothing()
 
 
 def unseeded_twister() -> Any:
-    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time of MT19937(0)."""
+    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time
+    of MT19937(0)."""
     return np.random.MT19937(nothing_to_mix())
 
 
@@ -219,7 +255,9 @@ def paired(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 def units24(words: np.ndarray) -> np.ndarray:
     """(n,) words -> (n,) float32, multiples of 2^-24 in [0, 1)."""
     bits = words & _LOW_24
-    return bits.view(np.int32).astype(np.float32) * _ULP_24  # int32: SIMD instructions convert int32, not uint32
+    return (
+        bits.view(np.int32).astype(np.float32) * _ULP_24
+    )  # int32: SIMD instructions convert int32, not uint32
 
 
 def units53(pairs: np.ndarray) -> np.ndarray:
@@ -229,18 +267,24 @@ def units53(pairs: np.ndarray) -> np.ndarray:
 
 
 def every_unit53(words: np.ndarray) -> np.ndarray:
-    """(n,) words -> (n - 1,) float64, one for each pair of adjacent words: a draw may begin at any word."""
+    """(n,) words -> (n - 1,) float64, one for each pair of adjacent words: a draw may begin at any
+    word."""
     return units53(paired(words[:-1], words[1:]))
 
 
 def key_of(twister: Any) -> np.ndarray:
-    """The block of an np.random.MT19937 before tempering, (624,) uint32: a view of NumPy's own state."""
+    """The block of an np.random.MT19937 before tempering, (624,) uint32: a view of NumPy's own
+    state."""
     from ctypes import c_uint32
-    return np.frombuffer(memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32)
+
+    return np.frombuffer(
+        memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32
+    )
 
 
 @cache
 def key_is_first() -> bool:
-    """Whether NumPy's C state of a twister begins with its key. If not, NumPy must make the words."""
+    """Whether NumPy's C state of a twister begins with its key. If not, NumPy must make the
+    words."""
     twister = np.random.MT19937(1)
     return np.array_equal(key_of(twister), twister.state["state"]["key"])

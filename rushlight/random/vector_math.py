@@ -1,9 +1,9 @@
 """The logarithm, sine and cosine inside torch's random numbers, to the last bit.
 
 For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G.
-Garberoglio, zlib licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number
-at a time, since NumPy's vector functions may differ in the last bit. `loops` has the same for Numba.
-"""
+Garberoglio, zlib licence), evaluated with FMAs where g++ fuses them. For float64: the C library's
+functions, one number at a time, since NumPy's vector functions may differ in the last bit. `loops`
+has the same for Numba."""
 
 from __future__ import annotations
 
@@ -22,23 +22,48 @@ def _constants(values: object, dtype: type = F32) -> list[np.ndarray]:
     return [np.asarray(v, F32).astype(dtype) for v in values]  # type: ignore[attr-defined]
 
 
-_LOG = _constants((7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-                   -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1), F64)  # fmt: skip
-_COS_SIN = _constants((((2.443315711809948e-5,), (-1.9515295891e-4,)), ((-1.388731625493765e-3,), (8.3321608736e-3,)),
-                       ((4.166664568298827e-2,), (-1.6666654611e-1,))), F64)  # fmt: skip
-_QUARTER_PI = _constants((-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8))  # in parts, negated
+_LOG = _constants(
+    (
+        7.0376836292e-2,
+        -1.1514610310e-1,
+        1.1676998740e-1,
+        -1.2420140846e-1,
+        1.4249322787e-1,
+        -1.6668057665e-1,
+        2.0000714765e-1,
+        -2.4999993993e-1,
+        3.3333331174e-1,
+    ),
+    F64,
+)
+_COS_SIN = _constants(
+    (
+        ((2.443315711809948e-5,), (-1.9515295891e-4,)),
+        ((-1.388731625493765e-3,), (8.3321608736e-3,)),
+        ((4.166664568298827e-2,), (-1.6666654611e-1,)),
+    ),
+    F64,
+)
+_QUARTER_PI = _constants(
+    (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
+)  # in parts, negated
 _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
 _ONE, _MINUS_HALF = _constants((1.0, -0.5))
 
-_EACH = {function: Loop(function.__name__, libm=True) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)}
+_EACH = {
+    function: Loop(function.__name__, libm=True)
+    for function in (math.log1p, math.log, math.cos, math.sin, math.tan)
+}
 
 
 def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
     """A function of module `math` on every element of a float64 array."""
     loop = _EACH[function](values.size) if function in _EACH else None
     if loop is None:
-        return np.fromiter(map(function, values.ravel().tolist()), F64, values.size).reshape(values.shape)
+        return np.fromiter(map(function, values.ravel().tolist()), F64, values.size).reshape(
+            values.shape
+        )
     out = np.empty(values.shape, F64)
     loop(values.reshape(-1), out.reshape(-1))
     return out
@@ -78,8 +103,10 @@ def sincos32(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     both[0] += _ONE
     cosine, sine = both
     swap = (octant & 2) != 0
-    return (_signed(np.where(swap, cosine, sine), octant << 29),
-            _signed(np.where(swap, sine, cosine), (octant + 2) << 29))
+    return (
+        _signed(np.where(swap, cosine, sine), octant << 29),
+        _signed(np.where(swap, sine, cosine), (octant + 2) << 29),
+    )
 
 
 def _horner(x: np.ndarray, coefficients: list[np.ndarray]) -> np.ndarray:
@@ -96,7 +123,8 @@ def _horner(x: np.ndarray, coefficients: list[np.ndarray]) -> np.ndarray:
 
 
 def _fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all 2^24 uniforms."""
+    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all
+    2^24 uniforms."""
     y = np.multiply(a, b, dtype=F64)
     y += c
     return y.astype(F32)

@@ -1,4 +1,5 @@
-"""torch.serialization's safe globals: classes and functions that the user allows in files of weights."""
+"""torch.serialization's safe globals: classes and functions that the user allows in files of
+weights."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from rushlight.serialization.name_map import name_in_torch
 Global = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _lock = RLock()
-_globals: dict[tuple[str, str], Any] = {}  # replaced, never mutated, so that a load in another thread sees one state
+_globals: dict[
+    tuple[str, str], Any
+] = {}  # replaced, never mutated, so that a load in another thread sees one state
 
 
 def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
-    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives the name in files."""
+    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives
+    the name in files."""
     if isinstance(thing, tuple):
         thing, name = thing
         module, _, name = name.rpartition(".")
@@ -26,7 +30,8 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
-    """Allow these classes and functions in files loaded with weights_only=True. (class, "module.name"): its name in files.
+    """Allow these classes and functions in files loaded with weights_only=True. (class,
+    "module.name"): its name in files.
 
     >>> from fractions import Fraction
     >>> rushlight.serialization.add_safe_globals([Fraction])

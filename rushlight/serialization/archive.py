@@ -1,4 +1,5 @@
-"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes, so that records can be mapped."""
+"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes, so that
+records can be mapped."""
 
 from __future__ import annotations
 
@@ -13,13 +14,26 @@ import numpy as np
 from rushlight.base.dtypes import dtype
 
 ALIGNMENT = 64
-_LOCAL_HEADER = struct.Struct("<26xHH")  # header of a record: length of the name, length of the extra field
-MOST_UNPACKED, RATIO = 2**28, 100  # limit of unpacked bytes: this many, or this many times the file's size
+_LOCAL_HEADER = struct.Struct(
+    "<26xHH"
+)  # header of a record: length of the name, length of the extra field
+MOST_UNPACKED, RATIO = (
+    2**28,
+    100,
+)  # limit of unpacked bytes: this many, or this many times the file's size
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
 
-UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, OverflowError, OSError, EOFError,
-              NotImplementedError)  # what zipfile raises for a file that was changed
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    OverflowError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+)  # what zipfile raises for a file that was changed
 
 
 class Damaged(RuntimeError):
@@ -34,16 +48,22 @@ class Reader:
         try:
             self.zip = zipfile.ZipFile(file)
         except UNREADABLE as error:
-            raise self.damaged(f"its table of contents is missing, as after a broken download or a full disk ({error})"
-                               ) from error
+            raise self.damaged(
+                "its table of contents is missing, as after a broken download or a full disk "
+                f"({error})"
+            ) from error
         self.size = file.seek(0, os.SEEK_END)
         self._check_names_and_sizes()
         self.infos = {info.filename.partition("/")[2]: info for info in self.zip.infolist()}
         if "data.pkl" not in self.infos:
-            raise RuntimeError(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
+            raise RuntimeError(
+                f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl"
+            )
         if "constants.pkl" in self.infos:
-            raise RuntimeError(f"{name} holds a TorchScript program, which rushlight cannot run: in torch, "
-                               "torch.jit.load it and torch.save its state_dict()")
+            raise RuntimeError(
+                f"{name} holds a TorchScript program, which rushlight cannot run: in torch, "
+                "torch.jit.load it and torch.save its state_dict()"
+            )
         order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
         self.swapped = order == b"big"
 
@@ -52,24 +72,39 @@ class Reader:
         names, stored, unpacked = set(), 0, 0
         for info in self.zip.infolist():
             name = info.filename
-            if name in names or name.startswith("/") or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1]):
-                raise self.damaged(f"it has {'twice' if name in names else 'a path as the name of'} the record {name!r}")
+            if (
+                name in names
+                or name.startswith("/")
+                or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1])
+            ):
+                raise self.damaged(
+                    f"it has {'twice' if name in names else 'a path as the name of'} the record "
+                    f"{name!r}"
+                )
             names.add(name)
             if info.compress_type == zipfile.ZIP_STORED:
                 stored += info.file_size
             else:
                 unpacked += info.file_size
         if stored > self.size:
-            raise self.damaged(f"its records are said to take {stored:,} bytes, and the file has {self.size:,}")
+            raise self.damaged(
+                f"its records are said to take {stored:,} bytes, and the file has {self.size:,}"
+            )
         if unpacked > MOST_UNPACKED + RATIO * self.size:
-            raise self.damaged(f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip "
-                               "it again without compression")
+            raise self.damaged(
+                f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it "
+                "and zip "
+                "it again without compression"
+            )
 
     def damaged(self, what: str) -> Damaged:
-        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
+        return Damaged(
+            f"{self.name} is damaged: {what}. Copy or download it again, or save it anew"
+        )
 
     def read(self, record: str) -> np.ndarray:
-        """A record's bytes in new memory, (n,) uint8; checked against the CRC if the file has one."""
+        """A record's bytes in new memory, (n,) uint8; checked against the CRC if the file has
+        one."""
         info = self.infos.get(record)
         if info is None:
             raise self.damaged(f"the record {record} is missing")
@@ -80,17 +115,22 @@ class Reader:
         if fill(self.file, memory) < info.file_size:
             raise self.damaged(f"it ends inside the record {record}")
         if info.CRC and zlib.crc32(memory.data) != info.CRC:  # 0: torch may leave the CRC out
-            raise self.damaged(f"the bytes of the record {record} do not have the sum written beside them")
+            raise self.damaged(
+                f"the bytes of the record {record} do not have the sum written beside them"
+            )
         return memory
 
     def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
         try:
             return np.frombuffer(bytearray(self.zip.read(info)), np.uint8)
         except UNREADABLE as error:
-            raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
+            raise self.damaged(
+                f"the record {info.filename} cannot be unpacked ({error})"
+            ) from error
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        """The offset of a stored record's bytes in the file; checks that they end inside the file."""
+        """The offset of a stored record's bytes in the file; checks that they end inside the
+        file."""
         before = info.header_offset + _LOCAL_HEADER.size
         if info.header_offset >= 0 and before + info.file_size <= self.size:
             self.file.seek(info.header_offset)
@@ -100,22 +140,33 @@ class Reader:
         raise self.damaged(f"the record {info.filename} reaches outside the file")
 
     def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
-        """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is not read."""
+        """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is
+        not read."""
         info = self.infos.get(f"data/{key}")
         if self.swapped:
             return swap(self.read(f"data/{key}"), dtype)
-        if self.mapped and info is not None and info.compress_type == zipfile.ZIP_STORED and info.file_size:
+        if (
+            self.mapped
+            and info is not None
+            and info.compress_type == zipfile.ZIP_STORED
+            and info.file_size
+        ):
             start = self._start(info)
             if not start % 16:
-                return np.asarray(np.memmap(self.file, np.uint8, "c", start, info.file_size))  # c: copy on write
+                return np.asarray(
+                    np.memmap(self.file, np.uint8, "c", start, info.file_size)
+                )  # c: copy on write
         return self.read(f"data/{key}")
 
 
 def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
     """Swap the byte order of each number, and of each part of a complex number."""
     if dtype is None:
-        raise RuntimeError("the file is of a machine of the other byte order, and holds memory of unknown dtype: save "
-                           "it there without uint16, uint32 and uint64 tensors")
+        raise RuntimeError(
+            "the file is of a machine of the other byte order, and holds memory of unknown dtype: "
+            "save "
+            "it there without uint16, uint32 and uint64 tensors"
+        )
     return memory.reshape(-1, dtype.to_real().itemsize)[:, ::-1].reshape(-1)
 
 
@@ -152,8 +203,8 @@ class Onward:
 class Writer:
     """Writes records into an open file, below one folder; the same content gives the same bytes.
 
-    A context manager: writes the table of contents at the end, unless an error was raised. The file stays open.
-    """
+    A context manager: writes the table of contents at the end, unless an error was raised. The file
+    stays open."""
 
     def __init__(self, file: IO[bytes], folder: str) -> None:
         self.folder, self.onward = folder, Onward(file)
@@ -175,6 +226,11 @@ class Writer:
 
     def _padding(self, name: int, size: int) -> bytes:
         """An extra field that ends at a multiple of 64, where the content begins."""
-        before = self.zip.start_dir + 30 + name + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
+        before = (
+            self.zip.start_dir
+            + 30
+            + name
+            + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
+        )
         length = -(before + 4) % ALIGNMENT
         return b"FB" + struct.pack("<H", length) + b"Z" * length

@@ -1,4 +1,5 @@
-"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or the new one."""
+"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or
+the new one."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from typing import IO
 
 @contextmanager
 def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
-    """Yields the path of a temporary file in the same folder, which is renamed at the end, or removed after an error.
+    """Yields the path of a temporary file in the same folder, which is renamed at the end, or
+    removed after an error.
 
     For a device or a pipe, yields its own path. RuntimeError if the folder is missing.
     """
@@ -26,14 +28,14 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     try:
         yield beside
         with open(beside, "r+b") as file:
-            os.fsync(file.fileno())               # else a power cut could leave an empty file under the new name
+            os.fsync(file.fileno())  # else a power cut could leave an empty file under the new name
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(beside, path)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)            # the error for a full disk names no file
+            error.filename = str(path)  # the error for a full disk names no file
         raise
 
 

@@ -1,4 +1,6 @@
-"""torch.hub: the folder for models from the network. What is there is loaded; nothing is downloaded."""
+"""torch.hub: the folder for models from the network. What is there is loaded; nothing is
+downloaded."""
+
 from __future__ import annotations
 
 import os
@@ -12,10 +14,10 @@ from rushlight.base.errors import explain
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
 
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")         # the sum in a file's name: resnet18-f37072fd.pth
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the sum in a file's name: resnet18-f37072fd.pth
 
 
-chosen: str | None = None                         # by set_dir
+chosen: str | None = None  # by set_dir
 
 
 def set_dir(d: str | os.PathLike) -> None:
@@ -44,16 +46,27 @@ def get_dir() -> str:
 def _get_torch_home() -> str:
     """torch's folder: TORCH_HOME, or one in the user's cache."""
     return os.environ.get("TORCH_HOME") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "torch")
+        os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "torch"
+    )
 
 
-def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = None,
-         force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any) -> Any:
-    """What the function `model` of a folder's hubconf.py makes of the arguments, with source='local'.
+def load(
+    repo_or_dir: str,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """What the function `model` of a folder's hubconf.py makes of the arguments, with
+    source='local'.
 
-    NotImplementedError for a repository from the network: what code runs here, users are to see. ValueError for another
-    source, RuntimeError for a function that is not there. A hubconf.py that imports torch gets the torch that the program
-    has: rushlight under `rushlight run`.
+    NotImplementedError for a repository from the network: what code runs here, users are to see.
+    ValueError for another source, RuntimeError for a function that is not there. A hubconf.py that
+    imports torch gets the torch that the program has: rushlight under `rushlight run`.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -65,18 +78,25 @@ def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", trust
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
-        raise NotImplementedError(explain(f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
-                                          "clone the repository and say source='local', or load its weights by torch.load"))
+        raise NotImplementedError(
+            explain(
+                f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
+                "clone the repository and say source='local', or load its weights by torch.load",
+            )
+        )
     made = entry(os.path.expanduser(repo_or_dir), model)
     return made(*args, **kwargs)
 
 
 def entry(folder: str, name: str) -> Any:
-    """The function of that name in the folder's hubconf.py, which is run with the folder on Python's path."""
+    """The function of that name in the folder's hubconf.py, which is run with the folder on
+    Python's path."""
     path = os.path.join(folder, "hubconf.py")
     spec: Any = spec_from_file_location("hubconf", path)
     if not os.path.exists(path):
-        raise FileNotFoundError(explain(f"{path} is not here", "give the folder in which hubconf.py lies"))
+        raise FileNotFoundError(
+            explain(f"{path} is not here", "give the folder in which hubconf.py lies")
+        )
     sys.path.insert(0, folder)
     try:
         module = module_from_spec(spec)
@@ -92,12 +112,19 @@ def entry(folder: str, name: str) -> Any:
     return found
 
 
-def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,
-                             check_hash: bool = False, file_name: str | None = None, weights_only: bool = True) -> Any:
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
     """What `torch.load` finds in the file that torch would keep the address's content in.
 
-    That is `model_dir`, or `get_dir()`/checkpoints, and the last part of the address, or `file_name`. Nothing is
-    downloaded: FileNotFoundError says which file to put where.
+    That is `model_dir`, or `get_dir()`/checkpoints, and the last part of the address, or
+    `file_name`. Nothing is downloaded: FileNotFoundError says which file to put where.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -106,15 +133,22 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
     {'w': tensor([1.])}
     """
     from rushlight.serialization import load as load_file  # not on the way of `import torch.hub`
+
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
     if not os.path.exists(path):
-        raise FileNotFoundError(explain(f"the weights {name} are not here, and rushlight downloads none",
-                                        f"fetch {url} and put it at {path}, or build the model with weights=None"))
+        raise FileNotFoundError(
+            explain(
+                f"the weights {name} are not here, and rushlight downloads none",
+                f"fetch {url} and put it at {path}, or build the model with weights=None",
+            )
+        )
     return load_file(path, map_location=map_location, weights_only=weights_only)
 
 
-def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> None:
     """FileNotFoundError, unless the file is there already: nothing is downloaded.
 
     >>> try:
@@ -124,4 +158,6 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     put it there
     """
     if not os.path.exists(dst):
-        raise FileNotFoundError(explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself"))
+        raise FileNotFoundError(
+            explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself")
+        )

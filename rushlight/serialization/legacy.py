@@ -1,4 +1,5 @@
-"""Files of torch before 1.6, or saved with _use_new_zipfile_serialization=False: five pickles, then the memories."""
+"""Files of torch before 1.6, or saved with _use_new_zipfile_serialization=False: five pickles, then
+the memories."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from .archive import Damaged, fill, swap
 from rushlight.serialization.name_map import StorageType
+
+from .archive import Damaged, fill, swap
 from .pickler import PROTOCOL as PICKLES
 from .pickler import Pickler
 from .rebuild import storage_on
@@ -19,7 +21,11 @@ MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
 
 
-INFO = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+INFO = {
+    "protocol_version": PROTOCOL,
+    "little_endian": True,
+    "type_sizes": {"short": 2, "int": 4, "long": 4},
+}
 
 
 def write(pickler: Pickler, file: IO[bytes]) -> None:
@@ -39,15 +45,20 @@ class LegacyReader:
     def __init__(self, file: IO[bytes], name: str, unpickler: Callable[..., Any]) -> None:
         self.file, self.name, self.unpickler = file, name, unpickler
         self.memories: dict[str, tuple[np.ndarray, StorageType]] = {}  # memory, filled at the end
-        self.size = file.seek(0, os.SEEK_END) if not hasattr(file, "seekable") or file.seekable() else 0
+        self.size = (
+            file.seek(0, os.SEEK_END) if not hasattr(file, "seekable") or file.seekable() else 0
+        )
 
     def load(self, start: int) -> Any:
         """The saved object."""
         self.file.seek(start)
         magic, protocol, info = (self.unpickle() for _ in range(3))
         if magic != MAGIC or protocol != PROTOCOL:
-            raise RuntimeError(f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it "
-                               "with the module pickle if you trust it")
+            raise RuntimeError(
+                f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load "
+                "it "
+                "with the module pickle if you trust it"
+            )
         little = not isinstance(info, dict) or info.get("little_endian", True)
         result, keys = self.unpickle(), self.unpickle()
         if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(self.memories):
@@ -69,7 +80,9 @@ class LegacyReader:
         item = type.itemsize
         if key not in self.memories:
             if not 0 <= elements * item <= self.size:
-                raise self.damaged(f"a storage of {elements} elements cannot be in {self.size} bytes")
+                raise self.damaged(
+                    f"a storage of {elements} elements cannot be in {self.size} bytes"
+                )
             self.memories[key] = np.empty(elements * item, np.uint8), type
         memory, _ = self.memories[key]
         if view is not None:
@@ -78,7 +91,9 @@ class LegacyReader:
         return storage_on(memory, type)
 
     def damaged(self, what: str) -> Damaged:
-        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
+        return Damaged(
+            f"{self.name} is damaged: {what}. Copy or download it again, or save it anew"
+        )
 
     def read(self, key: str, little: bool) -> None:
         """Read the memory block of a key: the number of elements, then the elements."""

@@ -13,7 +13,10 @@ from rushlight.base.device import device
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 
-PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")  # imported when a file contains one: nn imports this package
+PARAMETER_IN_TORCH = (
+    "torch.nn.parameter",
+    "Parameter",
+)  # imported when a file contains one: nn imports this package
 # our module -> torch's module, for functions pickled by name
 FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}
 
@@ -32,7 +35,8 @@ class Name:
 
 
 class StorageType:
-    """Replaces torch.FloatStorage and its siblings: a storage of one dtype, or of bytes for None."""
+    """Replaces torch.FloatStorage and its siblings: a storage of one dtype, or of bytes for
+    None."""
 
     __slots__ = ("dtype", "itemsize")
 
@@ -41,16 +45,22 @@ class StorageType:
 
 
 UNTYPED = Name("torch.storage", "UntypedStorage")
-_WITHOUT_STORAGE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # newer in torch than typed storages
+_WITHOUT_STORAGE = (
+    dtypes.uint16,
+    dtypes.uint32,
+    dtypes.uint64,
+)  # newer in torch than typed storages
 STORAGE_NAMES = {
-    d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage") for d in dtypes.DTYPES
+    d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage")
+    for d in dtypes.DTYPES
 }
 
 CLASSES: dict[Any, tuple[str, str]] = {c: ("torch", c.__name__) for c in (Tensor, Size, device)}
 
 
 def name_in_torch(thing: Any) -> tuple[str, str] | None:
-    """(module, name) of a class, dtype or Name in torch's files; None if it is written under its own name."""
+    """(module, name) of a class, dtype or Name in torch's files; None if it is written under its
+    own name."""
     if isinstance(thing, Name):
         return thing.module, thing.name
     if isinstance(thing, dtypes.dtype):
@@ -59,8 +69,14 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
         return CLASSES.get(thing) or shown_names.IN_FILES.get(thing)
     if isinstance(thing, FunctionType) and str(thing.__module__).partition(".")[0] == "rushlight":
         name = str(thing.__name__)
-        return next(((there, name) for home, there in FUNCTIONS.items()
-                     if getattr(sys.modules.get(home), name, None) is thing), None)
+        return next(
+            (
+                (there, name)
+                for home, there in FUNCTIONS.items()
+                if getattr(sys.modules.get(home), name, None) is thing
+            ),
+            None,
+        )
     return None
 
 
@@ -78,12 +94,15 @@ def parameter_class() -> type[Tensor]:
 def encode(text: str, encoding: str = "latin1") -> bytes:
     """Bytes from text: pickles before protocol 3 write bytes as a call of this function."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise ValueError(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}")
+        raise ValueError(
+            f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"
+        )
     return text.encode(encoding)
 
 
 def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
-    """A bytearray of bytes or text. A length is refused, since it could allocate any amount of memory."""
+    """A bytearray of bytes or text. A length is refused, since it could allocate any amount of
+    memory."""
     if isinstance(content, str):
         content = encode(content, encoding)
     if not isinstance(content, (bytes, list)):
@@ -92,14 +111,23 @@ def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
 
 
 def allowed_globals() -> dict[tuple[str, str], Any]:
-    """{(module, name): object} that a file of weights may name, without the functions that rebuild tensors."""
+    """{(module, name): object} that a file of weights may name, without the functions that rebuild
+    tensors."""
     found: dict[tuple[str, str], Any] = {
-        ("collections", "OrderedDict"): OrderedDict, ("collections", "Counter"): Counter,
-        ("builtins", "set"): set, ("builtins", "complex"): complex,
-        ("builtins", "bytearray"): make_bytearray, ("_codecs", "encode"): encode,
-    }  # fmt: skip
+        ("collections", "OrderedDict"): OrderedDict,
+        ("collections", "Counter"): Counter,
+        ("builtins", "set"): set,
+        ("builtins", "complex"): complex,
+        ("builtins", "bytearray"): make_bytearray,
+        ("_codecs", "encode"): encode,
+    }
     found |= {name: thing for thing, name in CLASSES.items()}
     found |= {("torch", d.name): d for d in dtypes.DTYPES}
-    found |= {(n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED}
-    found |= {(UNTYPED.module, UNTYPED.name): StorageType(None), ("torch", "UntypedStorage"): StorageType(None)}
+    found |= {
+        (n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED
+    }
+    found |= {
+        (UNTYPED.module, UNTYPED.name): StorageType(None),
+        ("torch", "UntypedStorage"): StorageType(None),
+    }
     return found

@@ -10,13 +10,16 @@ import numpy as np
 
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
-
-from .archive import UNREADABLE, Damaged
 from rushlight.serialization.atomic_write import replacing
 
+from .archive import UNREADABLE, Damaged
 
-def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False) -> None:
-    """Write {name: tensor} so that `numpy.load(filename)[name]` is the array; gradients are left out.
+
+def save_npz(
+    tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False
+) -> None:
+    """Write {name: tensor} so that `numpy.load(filename)[name]` is the array; gradients are left
+    out.
 
     The file is replaced atomically. TypeError for bfloat16, which NumPy lacks.
 
@@ -27,8 +30,13 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
     """
     for name, tensor in tensors.items():
         if tensor._array.dtype.kind == "V":
-            raise TypeError(explain(f"save_npz: NumPy has no {tensor.dtype}", "save tensor.float(), or use a .pt or "
-                                    ".safetensors file", tensor=name))
+            raise TypeError(
+                explain(
+                    f"save_npz: NumPy has no {tensor.dtype}",
+                    "save tensor.float(), or use a .pt or .safetensors file",
+                    tensor=name,
+                )
+            )
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with replacing(filename) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, tensor in tensors.items():
@@ -37,7 +45,8 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
 
 
 def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
-    """{name: tensor} of a .npz file. RuntimeError for a file that is damaged or holds Python objects.
+    """{name: tensor} of a .npz file. RuntimeError for a file that is damaged or holds Python
+    objects.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_npz, save_npz
@@ -50,9 +59,13 @@ def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
         with np.load(filename, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise ValueError("it holds one array, not several by name")
-            return {name: from_array(np.ascontiguousarray(array) if array.ndim else array)
-                    for name, array in arrays.items()}
+            return {
+                name: from_array(np.ascontiguousarray(array) if array.ndim else array)
+                for name, array in arrays.items()
+            }
     except FileNotFoundError:
         raise
     except (*UNREADABLE, MemoryError) as error:
-        raise Damaged(f"{os.fspath(filename)} is damaged, or not a .npz file of arrays: {error}") from error
+        raise Damaged(
+            f"{os.fspath(filename)} is damaged, or not a .npz file of arrays: {error}"
+        ) from error

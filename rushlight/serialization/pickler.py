@@ -1,4 +1,5 @@
-"""Pickles in torch's format: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a numbered storage."""
+"""Pickles in torch's format: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a
+numbered storage."""
 
 from __future__ import annotations
 
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes, shown_names
-from rushlight.base.device import Layout, device
 from rushlight.base.array_memory import address, extent
-from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
+from rushlight.base.device import Layout, device
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
-
+from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
 from rushlight.serialization.name_map import (
     PARAMETER_IN_TORCH,
     STORAGE_NAMES,
@@ -28,8 +28,14 @@ from rushlight.serialization.name_map import (
 PROTOCOL = 2  # the protocol of torch's weights_only reader
 _REBUILD = {
     name: Name("torch._utils", name)
-    for name in ("_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-                 "_rebuild_sparse_tensor", "_rebuild_meta_tensor_no_storage")
+    for name in (
+        "_rebuild_tensor_v2",
+        "_rebuild_tensor_v3",
+        "_rebuild_parameter",
+        "_rebuild_parameter_with_state",
+        "_rebuild_sparse_tensor",
+        "_rebuild_meta_tensor_no_storage",
+    )
 }
 _FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 _LAYOUT = Name("torch.serialization", "_get_layout")
@@ -39,7 +45,8 @@ Place = tuple[int, int]  # (address, length) of a memory block
 
 
 class SharedMemory:
-    """A memory block, written once for all tensors on it: (n,) uint8, the block's number and the dtype of its elements."""
+    """A memory block, written once for all tensors on it: (n,) uint8, the block's number and the
+    dtype of its elements."""
 
     __slots__ = ("bytes", "key", "dtype")
 
@@ -49,18 +56,20 @@ class SharedMemory:
     @property
     def elements(self) -> int:
         """The number of elements; the number of bytes for a dtype without a typed storage."""
-        return len(self.bytes) // (1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize)
+        return len(self.bytes) // (
+            1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize
+        )
 
 
 PurePickler: Any = pickle._Pickler  # the C pickler refuses to write names that do not exist here
 
 
 class Pickler(PurePickler):
-    """`dump(obj)` writes into `content`, and collects the memory blocks of the tensors in `memories`.
+    """`dump(obj)` writes into `content`, and collects the memory blocks of the tensors in
+    `memories`.
 
-    `first`: a Pickler that has dumped the same object. It knows which part of each memory block is used: the unused rest
-    around a slice is not written (torch writes it).
-    """
+    `first`: a Pickler that has dumped the same object. It knows which part of each memory block is
+    used: the unused rest around a slice is not written (torch writes it)."""
 
     def __init__(self, first: Pickler | None = None, legacy: bool = False) -> None:
         self.content = io.BytesIO()
@@ -68,10 +77,13 @@ class Pickler(PurePickler):
         self.memories: dict[Place, SharedMemory] = {}
         self.used: dict[Place, tuple[int, int]] = {}
         self.first = first  # keeps the memory blocks alive, so that addresses are not reused
-        self.view = (None,) if legacy else ()  # the field for a view of another storage, in torch before 1.6
+        self.view = (
+            (None,) if legacy else ()
+        )  # the field for a view of another storage, in torch before 1.6
 
     def persistent_id(self, obj: Any) -> Any:
-        """The persistent id of a memory block, which is written outside the pickle; None for other objects."""
+        """The persistent id of a memory block, which is written outside the pickle; None for other
+        objects."""
         kind = UNTYPED if isinstance(obj, UntypedStorage) else None
         if isinstance(obj, Storage):
             obj = self.share(obj.cells, dtypes.of(obj.cells.dtype))[0]
@@ -104,7 +116,7 @@ class Pickler(PurePickler):
             self.write(pickle.GLOBAL + f"{known[0]}\n{known[1]}\n".encode())
             self.memoize(obj)
 
-    # -- tensors -------------------------------------------------------------------------------------------------
+    # -- tensors -----------------------------------------------------------------------------------
 
     def reduce_tensor(self, tensor: Tensor) -> tuple[Name, tuple]:
         if tensor.is_sparse:
@@ -116,12 +128,21 @@ class Pickler(PurePickler):
             return _REBUILD["_rebuild_meta_tensor_no_storage"], meta
         if kind == PARAMETER_IN_TORCH:
             args: tuple = (from_array(tensor._array), tensor.requires_grad, OrderedDict())
-            return (_REBUILD["_rebuild_parameter_with_state"], (*args, state)) if state else (
-                _REBUILD["_rebuild_parameter"], args)
+            return (
+                (_REBUILD["_rebuild_parameter_with_state"], (*args, state))
+                if state
+                else (_REBUILD["_rebuild_parameter"], args)
+            )
         make, parts = self.reduce_array(tensor._array, tensor.requires_grad)
-        if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):  # nn.Buffer, which loads as a tensor
+        if kind is None and shown_names.home(type(tensor)).startswith(
+            "rushlight."
+        ):  # nn.Buffer, which loads as a tensor
             return make, parts
-        return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)
+        return (
+            (_FROM_TYPE, (make, type(tensor), parts, state))
+            if kind is None or state
+            else (make, parts)
+        )
 
     def reduce_array(self, array: np.ndarray, requires_grad: bool) -> tuple[Name, tuple]:
         """The call that makes a tensor on this array's memory."""
@@ -132,8 +153,11 @@ class Pickler(PurePickler):
             return _REBUILD["_rebuild_tensor_v3"], (*parts, dtype)
         return _REBUILD["_rebuild_tensor_v2"], parts
 
-    def share(self, array: np.ndarray, dtype: dtypes.dtype) -> tuple[SharedMemory, int, tuple[int, ...]]:
-        """(the memory block of the array, the array's offset in it, the array's strides), offset and strides in elements.
+    def share(
+        self, array: np.ndarray, dtype: dtypes.dtype
+    ) -> tuple[SharedMemory, int, tuple[int, ...]]:
+        """(the memory block of the array, the array's offset in it, the array's strides), offset
+        and strides in elements.
 
         RuntimeError if the block is also used with another dtype.
         """
@@ -142,10 +166,17 @@ class Pickler(PurePickler):
         place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))
         low, high = self.used.get(place, (start, end))
         self.used[place] = min(low, start), max(high, end)
-        low, high = self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
-        memory = self.memories.setdefault(place, SharedMemory(owner[low:high], str(len(self.memories)), dtype))
+        low, high = (
+            self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
+        )
+        memory = self.memories.setdefault(
+            place, SharedMemory(owner[low:high], str(len(self.memories)), dtype)
+        )
         if memory.dtype is not dtype:
-            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types: "
-                               f"{memory.dtype} and {dtype}: save a .clone() of one of them")
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types: "
+                f"{memory.dtype} and {dtype}: save a .clone() of one of them"
+            )
         item = array.itemsize
         return memory, (start - low) // item, tuple(s // item for s in array.strides)

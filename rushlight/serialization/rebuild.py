@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.tensor_copy_pickle import rebuild
 from rushlight.base.device import device, sparse_coo, strided
-from rushlight.ops.meta.meta_tensors import Meta
-from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
-
+from rushlight.core.tensor_copy_pickle import rebuild
+from rushlight.ops.meta.meta_tensors import Meta
+from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
 
 
@@ -23,38 +22,70 @@ def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
     return TypedStorage(wrap_storage=UntypedStorage.on(memory), dtype=type.dtype or dtypes.uint8)
 
 
-def tensor_on(storage: TypedStorage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
-              requires_grad: bool, metadata: Mapping[str, bool] | None) -> Tensor:
-    """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches outside the storage."""
+def tensor_on(
+    storage: TypedStorage,
+    dtype: dtypes.dtype,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    metadata: Mapping[str, bool] | None,
+) -> Tensor:
+    """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches
+    outside the storage."""
     if not isinstance(storage, TypedStorage):
         raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
     item = dtype.itemsize
     if offset < 0 or min(size, default=0) < 0:
         raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
-    array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, tuple(s * item for s in stride))
-    for part, undo in (("conj", np.conj), ("neg", np.negative)):  # torch's lazy conjugation and negation
+    array = np.ndarray(
+        tuple(size),
+        dtype.numpy,
+        storage.untyped().cells,
+        offset * item,
+        tuple(s * item for s in stride),
+    )
+    for part, undo in (
+        ("conj", np.conj),
+        ("neg", np.negative),
+    ):  # torch's lazy conjugation and negation
         if metadata and metadata.get(part):
             array = undo(array)
     return rebuild(Tensor, array, bool(requires_grad), None, {})
 
 
-def rebuild_tensor_v2(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
-                      requires_grad: bool = False, backward_hooks: Any = None,
-                      metadata: Mapping[str, bool] | None = None) -> Tensor:
+def rebuild_tensor_v2(
+    storage: TypedStorage,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool = False,
+    backward_hooks: Any = None,
+    metadata: Mapping[str, bool] | None = None,
+) -> Tensor:
     """A tensor of the storage's own dtype."""
     if not isinstance(storage, TypedStorage):
         raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
     return tensor_on(storage, storage.dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
-def rebuild_tensor_v3(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
-                      requires_grad: bool, backward_hooks: Any, dtype: dtypes.dtype,
-                      metadata: Mapping[str, bool] | None = None) -> Tensor:
+def rebuild_tensor_v3(
+    storage: TypedStorage,
+    storage_offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: dtypes.dtype,
+    metadata: Mapping[str, bool] | None = None,
+) -> Tensor:
     """A tensor of a dtype without a typed storage."""
     return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
-def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Tensor:
+def rebuild_meta_tensor(
+    dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool
+) -> Tensor:
     """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
         raise ValueError(f"a tensor has a dtype, not a {type(dtype).__name__}")
@@ -62,14 +93,19 @@ def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequen
     return rebuild(Tensor, array, bool(requires_grad), None, {})
 
 
-def rebuild_parameter(data: Tensor, requires_grad: bool = True, backward_hooks: Any = None,
-                      state: Mapping[str, Any] | None = None) -> Tensor:
+def rebuild_parameter(
+    data: Tensor,
+    requires_grad: bool = True,
+    backward_hooks: Any = None,
+    state: Mapping[str, Any] | None = None,
+) -> Tensor:
     """An nn.Parameter on the memory of `data`, with the attributes of `state`."""
     return rebuild(parameter_class(), data._array, bool(requires_grad), None, dict(state or {}))
 
 
 def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
-    """A sparse tensor from indices, values and size. All are checked, and so is the flag `coalesced`."""
+    """A sparse tensor from indices, values and size. All are checked, and so is the flag
+    `coalesced`."""
     if kind is not sparse_coo:
         raise ValueError(f"sparse tensors of layout {kind} do not exist here")
     indices, values, size, *coalesced = parts
@@ -77,7 +113,9 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     return made.coalesce() if coalesced and coalesced[0] else made
 
 
-def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
+def rebuild_from_type_v2(
+    function: Callable[..., Tensor], type: type, args: tuple, state: Any
+) -> Tensor:
     """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
         raise ValueError("only tensors are rebuilt with a type")

@@ -15,9 +15,9 @@ from typing import Any
 
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.serialization.atomic_write import replacing_path
 
 from .archive import Damaged
-from rushlight.serialization.atomic_write import replacing_path
 
 SUFFIX = ".safetensors"
 Path = str | os.PathLike
@@ -28,15 +28,17 @@ def library() -> Any:
     try:
         import safetensors.numpy
     except ImportError as error:
-        raise ImportError("safetensors files need the package safetensors: pip install safetensors") from error
+        raise ImportError(
+            "safetensors files need the package safetensors: pip install safetensors"
+        ) from error
     return safetensors
 
 
 def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
     """{name: tensor} of a safetensors file, each tensor in its own memory.
 
-    Supports all dtypes that safetensors and rushlight share, also bfloat16. FileNotFoundError for a missing file,
-    RuntimeError for a file that is damaged or of another format.
+    Supports all dtypes that safetensors and rushlight share, also bfloat16. FileNotFoundError for a
+    missing file, RuntimeError for a file that is damaged or of another format.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -46,14 +48,20 @@ def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
     {'w': tensor([1., 1.])}
     """
     package = library()
-    with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
+    with (
+        _clear(package, os.fspath(filename)),
+        package.safe_open(os.fspath(filename), framework="np") as file,
+    ):
         return {name: from_array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  (no mapping)
 
 
 def load(data: bytes) -> dict[str, Tensor]:
     """{name: tensor} of the bytes of a safetensors file."""
     import tempfile
-    with tempfile.NamedTemporaryFile(suffix=SUFFIX) as file:  # the package reads bfloat16 from files only
+
+    with tempfile.NamedTemporaryFile(
+        suffix=SUFFIX
+    ) as file:  # the package reads bfloat16 from files only
         file.write(data)
         file.flush()
         return load_file(file.name)
@@ -62,15 +70,20 @@ def load(data: bytes) -> dict[str, Tensor]:
 def metadata(filename: Path) -> dict[str, str]:
     """The metadata of a safetensors file: {name: text}."""
     package = library()
-    with _clear(package, os.fspath(filename)), package.safe_open(os.fspath(filename), framework="np") as file:
+    with (
+        _clear(package, os.fspath(filename)),
+        package.safe_open(os.fspath(filename), framework="np") as file,
+    ):
         return file.metadata() or {}
 
 
-def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None) -> None:
+def save_file(
+    tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None
+) -> None:
     """Write {name: tensor}, and `metadata` {name: text}; the file is replaced atomically.
 
-    ValueError if a tensor is not contiguous, or `tensors` is no dict of tensors. RuntimeError for tensors that share memory
-    and for complex128, which the format does not support.
+    ValueError if a tensor is not contiguous, or `tensors` is no dict of tensors. RuntimeError for
+    tensors that share memory and for complex128, which the format does not support.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -94,23 +107,41 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
 def checked(tensors: Any) -> dict[str, Any]:
     """{name: array} of {name: tensor}, checked; with the error messages of safetensors."""
     if not isinstance(tensors, Mapping):
-        raise ValueError(explain(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
-                                 "save model.state_dict(), or use a name that ends in .pt for other objects"))
+        raise ValueError(
+            explain(
+                f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
+                "save model.state_dict(), or use a name that ends in .pt for other objects",
+            )
+        )
     memories: dict[int, list[str]] = {}
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor) or not isinstance(name, str):
-            raise ValueError(explain(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
-                                     "safetensors files hold a flat dict of tensors; a .pt file holds anything"))
+            raise ValueError(
+                explain(
+                    f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
+                    "safetensors files hold a flat dict of tensors; a .pt file holds anything",
+                )
+            )
         if not tensor._array.flags.c_contiguous:
-            raise ValueError(explain(f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
-                                     "save tensor.contiguous()"))
+            raise ValueError(
+                explain(
+                    f"You are trying to save a non contiguous tensor: `{name}` which is not "
+                    "allowed.",
+                    "save tensor.contiguous()",
+                )
+            )
         if tensor._array.size:
             memories.setdefault(owner(tensor._array), []).append(name)
     shared = [set(names) for names in memories.values() if len(names) > 1]
     if shared:
-        raise RuntimeError(explain("Some tensors share memory, this will lead to duplicate memory on disk and potential "
-                                   f"differences when loading them again: {shared}.",
-                                   "save one of them only, or a .clone() of the others, or use a .pt file"))
+        raise RuntimeError(
+            explain(
+                "Some tensors share memory, this will lead to duplicate memory on disk and "
+                "potential "
+                f"differences when loading them again: {shared}.",
+                "save one of them only, or a .clone() of the others, or use a .pt file",
+            )
+        )
     return {name: tensor._array for name, tensor in tensors.items()}
 
 
@@ -129,6 +160,9 @@ def _clear(package: Any, name: str) -> Iterator[None]:
     except package.SafetensorError as error:
         text = str(error)
         if "deserializ" in text or "header" in text.lower() or "offset" in text.lower():
-            raise Damaged(f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it "
-                          "anew") from error
+            raise Damaged(
+                f"{name} is damaged, or not a safetensors file: {text}. Copy or download it "
+                "again, or save it "
+                "anew"
+            ) from error
         raise RuntimeError(f"{name}: {text}") from error

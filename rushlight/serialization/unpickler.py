@@ -1,4 +1,5 @@
-"""Unpicklers: for files of weights, which may name harmless objects only, and for files that the user trusts."""
+"""Unpicklers: for files of weights, which may name harmless objects only, and for files that the
+user trusts."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from rushlight.core.tensor import Tensor
-
-from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals, parameter_class
-from .rebuild import REBUILDERS
 from rushlight.serialization.allowed_globals import user_globals
+from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals, parameter_class
 
-# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves (INST, OBJ, EXT...).
+from .rebuild import REBUILDERS
+
+# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves
+# (INST, OBJ, EXT...).
 _WEIGHTS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
     BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE
@@ -25,15 +27,28 @@ _WEIGHTS = """
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
     STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
-PureUnpickler: Any = pickle._Unpickler  # in the C unpickler, BUILD may change any object, also classes
+PureUnpickler: Any = (
+    pickle._Unpickler
+)  # in the C unpickler, BUILD may change any object, also classes
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
-CURE = ("If you trust whoever made the file, load it with weights_only=False, or allow what it names with "
-        "rushlight.serialization.add_safe_globals([...])")
+CURE = (
+    "If you trust whoever made the file, load it with weights_only=False, or allow what it names "
+    "with "
+    "rushlight.serialization.add_safe_globals([...])"
+)
 
 
-DAMAGE = (pickle.UnpicklingError, struct.error, EOFError, LookupError, ValueError, TypeError, AttributeError,
-          OverflowError)
+DAMAGE = (
+    pickle.UnpicklingError,
+    struct.error,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+)
 
 
 class Refused(pickle.UnpicklingError):
@@ -45,26 +60,32 @@ def refusal(what: str, cure: str = CURE) -> Refused:
 
 
 def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
-    """`readline` that raises an error for a truncated last line: half a name may be another valid name."""
+    """`readline` that raises an error for a truncated last line: half a name may be another valid
+    name."""
+
     def read() -> bytes:
         line = readline()
         if line[-1:] != b"\n":
             raise EOFError("it ends inside a line")
         return line
+
     return read
 
 
 def _refuse(code: int, reader: Any) -> None:
-    name = next((n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])), f"0x{code:02x}")
+    name = next(
+        (n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])),
+        f"0x{code:02x}",
+    )
     raise refusal(f"the file uses the pickle instruction {name}, which no weights need")
 
 
 class WeightsUnpickler(PureUnpickler):
-    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in the file.
+    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in
+    the file.
 
-    Calls are limited to functions and classes that `find_class` allows. BUILD is limited to OrderedDicts with attributes
-    and to objects of classes that the user has allowed.
-    """
+    Calls are limited to functions and classes that `find_class` allows. BUILD is limited to
+    OrderedDicts with attributes and to objects of classes that the user has allowed."""
 
     dispatch = {code: functools.partial(_refuse, code) for code in range(256)} | {
         code: load for code, load in PureUnpickler.dispatch.items() if code in _OPCODES
@@ -85,7 +106,9 @@ class WeightsUnpickler(PureUnpickler):
         except Refused:
             raise
         except DAMAGE as error:
-            raise pickle.UnpicklingError(f"the file is damaged, or not one that torch.save wrote: {error}") from error
+            raise pickle.UnpicklingError(
+                f"the file is damaged, or not one that torch.save wrote: {error}"
+            ) from error
 
     def find_class(self, module: str, name: str) -> Any:
         """The object for a name in the file, if it is allowed."""
@@ -95,11 +118,15 @@ class WeightsUnpickler(PureUnpickler):
         if key == PARAMETER_IN_TORCH:
             return parameter_class()
         if module.startswith(("torch.nn.modules", "rushlight.nn")):
-            raise refusal(f"the file holds a whole {module}.{name}, not its weights",
-                          f"Save model.state_dict() instead. {CURE}")
+            raise refusal(
+                f"the file holds a whole {module}.{name}, not its weights",
+                f"Save model.state_dict() instead. {CURE}",
+            )
         if module.partition(".")[0] == "torch":
-            raise refusal(f"the file wants {module}.{name}, which rushlight does not have",
-                          "In torch, save plain tensors in dictionaries and lists instead")
+            raise refusal(
+                f"the file wants {module}.{name}, which rushlight does not have",
+                "In torch, save plain tensors in dictionaries and lists instead",
+            )
         raise refusal(f"the file wants {module}.{name}, which may be harmful")
 
     def load_reduce(self) -> None:
@@ -114,7 +141,10 @@ class WeightsUnpickler(PureUnpickler):
 
     def _check_call(self, function: Any) -> None:
         if id(function) not in self.callables:
-            raise refusal(f"the file calls {getattr(function, '__name__', type(function).__name__)}, which it may not")
+            raise refusal(
+                f"the file calls {getattr(function, '__name__', type(function).__name__)}, which "
+                "it may not"
+            )
 
     def load_build(self) -> None:
         """Give an object its attributes."""
@@ -124,7 +154,9 @@ class WeightsUnpickler(PureUnpickler):
         elif type(target) in self.users.values():
             super().load_build()
         else:
-            raise refusal(f"the file sets attributes of a {type(target).__name__}, which it may not")
+            raise refusal(
+                f"the file sets attributes of a {type(target).__name__}, which it may not"
+            )
 
     dispatch[pickle.REDUCE[0]] = load_reduce
     dispatch[pickle.NEWOBJ[0]] = load_newobj
@@ -132,7 +164,10 @@ class WeightsUnpickler(PureUnpickler):
 
 
 # torch's classes that contain functions -> our objects with the same functions
-COMPILED = {"_VariableFunctionsClass": lambda: sys.modules["rushlight"], "TensorBase": lambda: Tensor}
+COMPILED = {
+    "_VariableFunctionsClass": lambda: sys.modules["rushlight"],
+    "TensorBase": lambda: Tensor,
+}
 
 
 class AnyUnpickler(pickle.Unpickler):
@@ -148,32 +183,43 @@ class AnyUnpickler(pickle.Unpickler):
         return self.lookup(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """The object for a name: torch's names are mapped to rushlight's objects, other names are imported."""
+        """The object for a name: torch's names are mapped to rushlight's objects, other names are
+        imported."""
         if (module, name) in self.known:
             return self.known[module, name]
         if (module, name) == PARAMETER_IN_TORCH:
             return parameter_class()
         try:
-            return here(module, name) if module.partition(".")[0] == "torch" else super().find_class(module, name)
+            return (
+                here(module, name)
+                if module.partition(".")[0] == "torch"
+                else super().find_class(module, name)
+            )
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
-                f"the file wants {module}.{name}, which is not there ({error}): if it is a model, save its "
-                "state_dict() where the class is known, and load that into a model made here") from error
+                f"the file wants {module}.{name}, which is not there ({error}): if it is a model, "
+                "save its "
+                "state_dict() where the class is known, and load that into a model made here"
+            ) from error
 
 
 def here(module: str, name: str) -> Any:
-    """The rushlight object for a name of torch: rushlight.nn.Linear for torch.nn.modules.linear.Linear.
+    """The rushlight object for a name of torch: rushlight.nn.Linear for
+    torch.nn.modules.linear.Linear.
 
-    torch's compiled functions have names such as torch._C._nn.gelu and torch._C._special.special_expm1; relu is an
-    attribute of torch._C._VariableFunctionsClass.
-    """
+    torch's compiled functions have names such as torch._C._nn.gelu and
+    torch._C._special.special_expm1; relu is an attribute of torch._C._VariableFunctionsClass."""
     path = "torch.nn" if module.startswith("torch.nn.modules.") else module
     if path == "torch._C":
         if name in COMPILED:
             return COMPILED[name]()
     elif path.startswith("torch._C._"):
         part = path.removeprefix("torch._C._")
-        path, name = ("torch.nn.functional", name) if part == "nn" else (f"torch.{part}", name.removeprefix(f"{part}_"))
+        path, name = (
+            ("torch.nn.functional", name)
+            if part == "nn"
+            else (f"torch.{part}", name.removeprefix(f"{part}_"))
+        )
     found: Any = importlib.import_module("rushlight" + path.removeprefix("torch"))
     for part in name.split("."):
         found = getattr(found, part)

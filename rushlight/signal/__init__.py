@@ -1,2 +1,3 @@
 """Signal processing, as in torch.signal: its windows."""
+
 from rushlight.signal import windows as windows

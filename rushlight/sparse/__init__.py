@@ -1,10 +1,12 @@
-"""Sparse tensors, torch.sparse: COO tensors, and matrices in CSR and CSC; products with dense ones, sums, softmax.
+"""Sparse tensors, torch.sparse: COO tensors, and matrices in CSR and CSC; products with dense ones,
+sums, softmax.
 
 >>> a = rushlight.tensor([[0., 2.], [0., 0.]]).to_sparse()
 >>> a @ rushlight.ones(2, 1)
 tensor([[2.],
         [0.]])
 """
+
 from rushlight.base.missing_names import tell as _tell
 from rushlight.sparse import compressed as _compressed
 from rushlight.sparse import functions as _functions
@@ -27,8 +29,23 @@ _functions.attach()
 _compressed.attach()
 globals().update(_TYPES)
 
-__all__ = ["CompressedTensor", "SparseTensor", "addmm", "dsmm", "log_softmax", "mm", "sampled_addmm", "softmax",
-           "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spdiags",
-           "spmm", "sum", *_TYPES]
+__all__ = [
+    "CompressedTensor",
+    "SparseTensor",
+    "addmm",
+    "dsmm",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+    "spdiags",
+    "spmm",
+    "sum",
+    *_TYPES,
+]
 
 _tell(__name__)

@@ -1,8 +1,10 @@
-"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column indices, the values.
+"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column
+indices, the values.
 
-A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all ops to that matrix;
-gradients are those of the values. Sparse results have the same layout, transposes the other one.
-"""
+A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all
+ops to that matrix; gradients are those of the values. Sparse results have the same layout,
+transposes the other one."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,34 +13,42 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation.factories import as_tensor
 from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
 from rushlight.core.printing import format_sparse
+from rushlight.core.tensor import Tensor, from_array, method, new
+from rushlight.creation.factories import as_tensor
 from rushlight.sparse.creation import to_sparse
 from rushlight.sparse.products import sampled_product
 from rushlight.sparse.tensor import OPS, SparseTensor, made
-from rushlight.core.tensor import Tensor, from_array, method, new
 
 LAYOUTS = (sparse_csr, sparse_csc)
 NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
 
 
 class NotForCompressed(NoArray):
-    """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version of the op."""
+    """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version
+    of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
-            raise NotImplementedError(explain(f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' "
-                                              "backend.", "x.to_dense() makes it dense", op=name)) from None
+            raise NotImplementedError(
+                explain(
+                    f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend.",
+                    "x.to_dense() makes it dense",
+                    op=name,
+                )
+            ) from None
         like = next(a for a in args if isinstance(a, CompressedTensor))
         return back(OPS[name](*map(opened, args), **kwargs), like)
 
 
 class CompressedTensor(Tensor):
-    """A sparse matrix of layout `torch.sparse_csr` or `torch.sparse_csc`: made by `sparse_csr_tensor`, `to_sparse_csr`.
+    """A sparse matrix of layout `torch.sparse_csr` or `torch.sparse_csc`: made by
+    `sparse_csr_tensor`, `to_sparse_csr`.
 
-    Gradients are those of the stored values; the gradient of a leaf has the leaf's layout (in torch it is dense).
+    Gradients are those of the stored values; the gradient of a leaf has the leaf's layout (in torch
+    it is dense).
 
     >>> a = rushlight.tensor([[0., 2.], [3., 4.]]).to_sparse_csr()
     >>> a.crow_indices(), a.col_indices(), a.values()
@@ -52,8 +62,14 @@ class CompressedTensor(Tensor):
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
-        raise NotForCompressed(explain("Could not run this operation with arguments from the 'SparseCsrCPU' backend: it is "
-                                       "not there for sparse matrices.", "x.to_dense() makes it dense"))
+        raise NotForCompressed(
+            explain(
+                "Could not run this operation with arguments from the 'SparseCsrCPU' backend: it "
+                "is "
+                "not there for sparse matrices.",
+                "x.to_dense() makes it dense",
+            )
+        )
 
     device = property(lambda self: CPU, doc="The CPU.")
     layout = property(lambda self: LAYOUTS[self._by], doc="torch.sparse_csr or torch.sparse_csc.")
@@ -66,7 +82,9 @@ class CompressedTensor(Tensor):
 
     def _starts(self, by: int) -> Tensor:
         self._check(by, 0)
-        return from_array(np.searchsorted(self._coo._at._array[by], np.arange(self._coo._size[by] + 1)))
+        return from_array(
+            np.searchsorted(self._coo._at._array[by], np.arange(self._coo._size[by] + 1))
+        )
 
     def _places(self, by: int) -> Tensor:
         self._check(by, 1)
@@ -75,12 +93,17 @@ class CompressedTensor(Tensor):
     def _check(self, by: int, which: int) -> None:
         if by != self._by:
             name, wanted = NAMES[by][which], "row" if by == 0 else "column"
-            raise RuntimeError(explain(f"{name} expected sparse {wanted} compressed tensor layout but got "
-                                       f"{'SparseCsr' if self._by == 0 else 'SparseCsc'}",
-                                       f"x.{NAMES[self._by][which]}()"))
+            raise RuntimeError(
+                explain(
+                    f"{name} expected sparse {wanted} compressed tensor layout but got "
+                    f"{'SparseCsr' if self._by == 0 else 'SparseCsc'}",
+                    f"x.{NAMES[self._by][which]}()",
+                )
+            )
 
     def crow_indices(self) -> Tensor:
-        """(rows + 1,): where each row begins in `col_indices()` and `values()`, and where the last ends."""
+        """(rows + 1,): where each row begins in `col_indices()` and `values()`, and where the last
+        ends."""
         return self._starts(0)
 
     def col_indices(self) -> Tensor:
@@ -88,15 +111,22 @@ class CompressedTensor(Tensor):
         return self._places(0)
 
     def ccol_indices(self) -> Tensor:
-        """(columns + 1,): where each column begins in `row_indices()` and `values()`, and where the last ends."""
+        """(columns + 1,): where each column begins in `row_indices()` and `values()`, and where the
+        last ends."""
         return self._starts(1)
 
     def row_indices(self) -> Tensor:
         """(nnz,): the row of each value."""
         return self._places(1)
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
-                  dense_dim: int | None = None) -> Any:
+    def to_sparse(
+        self,
+        sparse_dim: int | None = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
+        dense_dim: int | None = None,
+    ) -> Any:
         """The matrix as COO, or in the given layout."""
         return to_sparse(self._coo.coalesce(), layout=layout) if layout is not self.layout else self
 
@@ -114,9 +144,13 @@ class CompressedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         starts, places = NAMES[self._by]
-        parts = {name: getattr(self, name)()._array for name in (starts, places)} | {"values": self._coo._of._array}
+        parts = {name: getattr(self, name)()._array for name in (starts, places)} | {
+            "values": self._coo._of._array
+        }
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_sparse(parts, tuple(self.shape), self._coo._nnz(), self.requires_grad, name, repr(self.layout))
+        return format_sparse(
+            parts, tuple(self.shape), self._coo._nnz(), self.requires_grad, name, repr(self.layout)
+        )
 
     @property
     def requires_grad(self) -> bool:
@@ -156,8 +190,13 @@ def compressed(x: Tensor, by: int) -> CompressedTensor:
     """A matrix of any layout as a compressed matrix."""
     coo = x._coo if isinstance(x, CompressedTensor) else to_sparse(x)
     if coo.sparse_dim() != 2 or coo.dense_dim():
-        raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here",
-                                          "sparse_coo has more dimensions", shape=tuple(x.shape)))
+        raise NotImplementedError(
+            explain(
+                "sparse matrices by rows or columns are 2-d here",
+                "sparse_coo has more dimensions",
+                shape=tuple(x.shape),
+            )
+        )
     coo = coo.coalesce()
     if by == 1:
         order = from_array(np.argsort(coo._at._array[1], kind="stable"))
@@ -178,10 +217,13 @@ def back(result: Any, like: CompressedTensor) -> Any:
 
 # -- methods of COO matrices -----------------------------------------------------------------------
 
+
 def through(name: str) -> Callable:
     """The method of the COO matrix."""
+
     def call(self: CompressedTensor, *args: Any, **kwargs: Any) -> Any:
         return back(getattr(self._coo, name)(*map(opened, args), **kwargs), self)
+
     call.__name__, call.__doc__ = name, f"`{name}`, as of COO matrices."
     return call
 
@@ -193,7 +235,17 @@ def seen(name: str) -> Callable:
 
 def attach() -> None:
     """Give compressed matrices the methods and properties of COO matrices."""
-    own = {"__module__", "__doc__", "coalesce", "indices", "is_coalesced", "_indices", "become", "holding", "__init__"}
+    own = {
+        "__module__",
+        "__doc__",
+        "coalesce",
+        "indices",
+        "is_coalesced",
+        "_indices",
+        "become",
+        "holding",
+        "__init__",
+    }
     for name, value in vars(SparseTensor).items():
         if name in own or name in vars(CompressedTensor):
             continue
@@ -219,14 +271,27 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTenso
     return compressed(self, 1)
 
 
-# -- from their parts --------------------------------------------------------------------------------------------------
+# -- from their parts ------------------------------------------------------------------------------
 
-def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype: Any, device: Any,
-               requires_grad: bool) -> CompressedTensor:
+
+def from_parts(
+    by: int,
+    starts: Any,
+    places: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> CompressedTensor:
     """The compressed matrix of these parts. RuntimeError for parts that do not fit each other."""
     if device is not None:
         present(device)
-    first, other, of = as_tensor(starts)._array, as_tensor(places)._array, as_tensor(values, dtype=dtype)
+    first, other, of = (
+        as_tensor(starts)._array,
+        as_tensor(places)._array,
+        as_tensor(values, dtype=dtype),
+    )
     if size is None:
         found = len(first) - 1, int(other.max(initial=-1)) + 1
         size = found if by == 0 else found[::-1]
@@ -238,35 +303,62 @@ def from_parts(by: int, starts: Any, places: Any, values: Any, size: Any, dtype:
     return held(made(from_array(at), of, size, by == 0), by)
 
 
-def check_parts(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, by: int) -> None:
+def check_parts(
+    names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, by: int
+) -> None:
     """RuntimeError, with torch's message, unless the parts make a valid compressed matrix."""
     starts, places = names
     if first.ndim != 1 or other.ndim != 1 or of.ndim != 1:
-        raise NotImplementedError(explain("sparse matrices by rows or columns are 2-d here, of numbers",
-                                          "sparse_coo_tensor has more dimensions"))
-    said = {f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first) == size[by] + 1,
-            f"{places}.shape[-1] == values.shape[-1]": len(other) == len(of),
-            f"{starts}[..., 0] == 0": first[:1].tolist() == [0],
-            f"{starts}[..., -1] == nnz": first[-1:].tolist() == [len(other)],
-            f"0 <= {starts}[..., 1:] - {starts}[..., :-1] <= {places}.max()": (np.diff(first) >= 0).all(),
-            f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": ((other >= 0) & (other < size[1 - by])).all()}
+        raise NotImplementedError(
+            explain(
+                "sparse matrices by rows or columns are 2-d here, of numbers",
+                "sparse_coo_tensor has more dimensions",
+            )
+        )
+    said = {
+        f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first) == size[by] + 1,
+        f"{places}.shape[-1] == values.shape[-1]": len(other) == len(of),
+        f"{starts}[..., 0] == 0": first[:1].tolist() == [0],
+        f"{starts}[..., -1] == nnz": first[-1:].tolist() == [len(other)],
+        f"0 <= {starts}[..., 1:] - {starts}[..., :-1] <= {places}.max()": (
+            np.diff(first) >= 0
+        ).all(),
+        f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": (
+            (other >= 0) & (other < size[1 - by])
+        ).all(),
+    }
     for what, holds in said.items():
         if not holds:
             raise RuntimeError(explain(f"`{what}` is not satisfied.", size=size))
     inner = np.ones(len(other), bool)
-    inner[first[:-1][first[:-1] < len(other)]] = False       # the first of each row has none before it
+    inner[first[:-1][first[:-1] < len(other)]] = False  # the first of each row has none before it
     if (np.diff(other, prepend=-1)[inner] <= 0).any():
-        raise RuntimeError(explain(f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and "
-                                   "distinct along the last dimension values` is not satisfied.", "sort them in each"))
+        raise RuntimeError(
+            explain(
+                f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and "
+                "distinct along the last dimension values` is not satisfied.",
+                "sort them in each",
+            )
+        )
 
 
-def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                      check_invariants: bool | None = None) -> CompressedTensor:
-    """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k < crow_indices[i + 1].
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
+    """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k <
+    crow_indices[i + 1].
 
-    With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each
-    other; unlike in torch, the parts are always checked.
+    With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts
+    that do not fit each other; unlike in torch, the parts are always checked.
 
     >>> rushlight.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
     tensor([[0., 2.],
@@ -275,10 +367,20 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     return from_parts(0, crow_indices, col_indices, values, size, dtype, device, requires_grad)
 
 
-def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                      check_invariants: bool | None = None) -> CompressedTensor:
-    """The matrix with values[k] at row row_indices[k] of column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
+    """The matrix with values[k] at row row_indices[k] of column j, for ccol_indices[j] <= k <
+    ccol_indices[j + 1].
 
     >>> rushlight.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
     tensor([[0., 3.],
@@ -287,9 +389,19 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     return from_parts(1, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
 
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
-                             dtype: Any = None, layout: Layout, device: Any = None, pin_memory: bool = False,
-                             requires_grad: bool = False, check_invariants: bool | None = None) -> CompressedTensor:
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Layout,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
     """out[row, column] = value: `sparse_csr_tensor` or `sparse_csc_tensor`, by `layout`.
 
     NotImplementedError for other layouts.
@@ -299,13 +411,26 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
             [4., 0.]])
     """
     if layout not in LAYOUTS:
-        raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there", "torch.sparse_csr is"))
-    return from_parts(LAYOUTS.index(layout), compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
+        raise NotImplementedError(
+            explain(f"sparse tensors of layout {layout} are not there", "torch.sparse_csr is")
+        )
+    return from_parts(
+        LAYOUTS.index(layout),
+        compressed_indices,
+        plain_indices,
+        values,
+        size,
+        dtype,
+        device,
+        requires_grad,
+    )
 
 
-def sampled_addmm(input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1,
-                  alpha: float = 1) -> CompressedTensor:
-    """beta input + alpha mat1 @ mat2, computed only at the elements that `input`, a CSR matrix (n, m), stores.
+def sampled_addmm(
+    input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> CompressedTensor:
+    """beta input + alpha mat1 @ mat2, computed only at the elements that `input`, a CSR matrix (n,
+    m), stores.
 
     mat1 (n, k), mat2 (k, m). Gradients go to the values and both matrices.
 
@@ -314,12 +439,26 @@ def sampled_addmm(input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: 
     tensor([4., 4.])
     """
     coo = input._coo
-    if mat1.shape[0] != coo._size[0] or mat2.shape[1] != coo._size[1] or mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(explain("sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
-                                   shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape))))
+    if (
+        mat1.shape[0] != coo._size[0]
+        or mat2.shape[1] != coo._size[1]
+        or mat1.shape[1] != mat2.shape[0]
+    ):
+        raise RuntimeError(
+            explain(
+                "sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
+                shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape)),
+            )
+        )
     row, col = map(from_array, coo._at._array)
     product = sampled_product(mat1, mat2.t(), row, col)  # type: ignore[attr-defined]
     return held(coo.holding(coo._of * beta + product * alpha), input._by)
 
 
-__all__ = ["CompressedTensor", "sampled_addmm", "sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"]
+__all__ = [
+    "CompressedTensor",
+    "sampled_addmm",
+    "sparse_compressed_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]

@@ -1,4 +1,5 @@
 """Sparse tensors from indices and values, and from dense tensors."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,22 +7,32 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import as_tensor
 from rushlight.base.device import present, sparse_coo
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
-from rushlight.sparse.tensor import SparseTensor, made, other_layout
 from rushlight.core.tensor import Tensor, from_array, method
+from rushlight.creation.factories import as_tensor
+from rushlight.sparse.tensor import SparseTensor, made, other_layout
 
 
-def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
-                      pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-                      is_coalesced: bool | None = None) -> SparseTensor:
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
     """out = 0, then out[indices[:, n]] += values[n] for each n.
 
-    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as small as the indices allow;
-    `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the tensor is a leaf; else gradients go to `values`.
-    RuntimeError for parts that do not fit each other, and, unlike in torch, always for an index outside of the size.
+    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as
+    small as the indices allow; `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the
+    tensor is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each
+    other, and, unlike in torch, always for an index outside of the size.
 
     >>> rushlight.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
@@ -39,9 +50,13 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     check_places(places, tuple(size))
     if requires_grad:
         of = of.detach().requires_grad_()  # type: ignore[attr-defined]
-    elif of.requires_grad and of.is_leaf:         # the sparse tensor is computed from a leaf, so it is no leaf
+    elif (
+        of.requires_grad and of.is_leaf
+    ):  # the sparse tensor is computed from a leaf, so it is no leaf
         of = of.view_as(of)  # type: ignore[attr-defined]
-    elif not of.requires_grad:                    # requires_grad_() of the sparse tensor must not change the user's `values`
+    elif (
+        not of.requires_grad
+    ):  # requires_grad_() of the sparse tensor must not change the user's `values`
         of = of.detach()  # type: ignore[attr-defined]
     return made(from_array(places), of, size, bool(is_coalesced))
 
@@ -54,19 +69,37 @@ def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTe
 
 
 def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
-    """RuntimeError unless there is a value for each column of indices, and `size` fits the dimensions of both."""
+    """RuntimeError unless there is a value for each column of indices, and `size` fits the
+    dimensions of both."""
     if at.ndim != 2:
-        raise RuntimeError(explain(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
-                                   "one row for each dimension, one column for each value"))
+        raise RuntimeError(
+            explain(
+                f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
+                "one row for each dimension, one column for each value",
+            )
+        )
     if of.ndim == 0 or at.shape[1] != of.shape[0]:
-        raise RuntimeError(explain(f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
-                                   f"from values: {of.shape[0] if of.ndim else 'a number'}"))
+        raise RuntimeError(
+            explain(
+                f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, "
+                "nnz "
+                f"from values: {of.shape[0] if of.ndim else 'a number'}"
+            )
+        )
     if size is not None and len(size) != at.shape[0] + of.ndim - 1:
-        raise RuntimeError(explain(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
-                                   f"sparse_dim = {at.shape[0]}, dense_dim = {of.ndim - 1}"))
-    if size is not None and tuple(size[at.shape[0]:]) != tuple(of.shape[1:]):
-        raise RuntimeError(explain(f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0]:]]}, got "
-                                   f"{list(of.shape)}"))
+        raise RuntimeError(
+            explain(
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
+                f"sparse_dim = {at.shape[0]}, dense_dim = {of.ndim - 1}"
+            )
+        )
+    if size is not None and tuple(size[at.shape[0] :]) != tuple(of.shape[1:]):
+        raise RuntimeError(
+            explain(
+                f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0] :]]}, got "
+                f"{list(of.shape)}"
+            )
+        )
 
 
 def check_places(at: np.ndarray, size: tuple) -> None:
@@ -74,18 +107,31 @@ def check_places(at: np.ndarray, size: tuple) -> None:
     if at.shape[1] == 0:
         return
     if at.min(initial=0) < 0:
-        raise RuntimeError(explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}"))
+        raise RuntimeError(
+            explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}")
+        )
     for dim, most in enumerate(at.max(1).tolist()):
         if most >= size[dim]:
-            raise RuntimeError(explain(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found "
-                                       f"index {most}"))
+            raise RuntimeError(
+                explain(
+                    f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but "
+                    "found "
+                    f"index {most}"
+                )
+            )
 
 
 @method
-def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
-              dense_dim: int | None = None) -> SparseTensor:
-    """The tensor as a sparse tensor of its nonzero elements. `sparse_dim`: the number of leading sparse dimensions; the
-    others stay dense.
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Any = None,
+    dense_dim: int | None = None,
+) -> SparseTensor:
+    """The tensor as a sparse tensor of its nonzero elements. `sparse_dim`: the number of leading
+    sparse dimensions; the others stay dense.
 
     >>> rushlight.eye(2).to_sparse().indices()
     tensor([[0, 1],
@@ -99,9 +145,11 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
         return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
     a = self._array
-    if not a.ndim and not n:                      # a 0-d tensor: stored or not, without indices
+    if not a.ndim and not n:  # a 0-d tensor: stored or not, without indices
         stored = int(a != 0)
-        return made(from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True)  # type: ignore
+        return made(
+            from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True
+        )  # type: ignore
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
@@ -112,7 +160,8 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
     """out[j - offsets[i], j] = diagonals[i, j]: the sparse matrix with these diagonals.
 
-    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of `shape` are left out.
+    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of
+    `shape` are left out.
 
     >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
     tensor([[1., 4.],
@@ -120,8 +169,13 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     """
     rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)._array  # type: ignore[attr-defined]
     if len(above) != len(rows) or len(set(above.tolist())) < len(above):
-        raise RuntimeError(explain("spdiags: offsets must be different numbers, one for each diagonal",
-                                   offsets=above.tolist(), diagonals=tuple(diagonals.shape)))
+        raise RuntimeError(
+            explain(
+                "spdiags: offsets must be different numbers, one for each diagonal",
+                offsets=above.tolist(),
+                diagonals=tuple(diagonals.shape),
+            )
+        )
     column = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
     at = np.stack((column - above[:, None], column))
     inside = np.nonzero(((at >= 0) & (at < np.reshape(shape, (2, 1, 1)))).all(0))
@@ -134,8 +188,13 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
     """The elements of a dense tensor at the places that `mask` stores."""
     if self.shape != mask.shape:
-        raise RuntimeError(explain(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but "
-                                   f"mask has size {list(mask.shape)}"))
+        raise RuntimeError(
+            explain(
+                "sparse_mask(): operands have incompatible sizes; self has size "
+                f"{list(self.shape)} but "
+                f"mask has size {list(mask.shape)}"
+            )
+        )
     return mask.holding(self[tuple(from_array(row) for row in mask._at._array)])  # type: ignore[index]
 
 
@@ -153,23 +212,37 @@ def dense_dim(self: Tensor) -> int:
 
 def refused(name: str, what: str = "sparse coordinate") -> None:
     """Add a method to dense tensors that raises torch's error."""
+
     def call(self: Tensor) -> Any:
-        raise RuntimeError(explain(f"{name} expected {what} tensor layout but got Strided", "x.to_sparse() makes it sparse"))
+        raise RuntimeError(
+            explain(
+                f"{name} expected {what} tensor layout but got Strided",
+                "x.to_sparse() makes it sparse",
+            )
+        )
+
     call.__doc__ = "RuntimeError: only sparse tensors have it."
     method(call, name)
 
 
 def unavailable(name: str) -> None:
     """Add a method for a layout that rushlight lacks: it raises NotImplementedError."""
+
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         other_layout(self, f"torch.{name.removeprefix('to_')}")
+
     call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
     method(call, name)
 
 
 for _name in ("coalesce", "indices", "is_coalesced", "_indices", "_nnz"):
     refused(_name)
-for _name, _what in (("crow_indices", "row"), ("col_indices", "row"), ("ccol_indices", "column"), ("row_indices", "column")):
+for _name, _what in (
+    ("crow_indices", "row"),
+    ("col_indices", "row"),
+    ("ccol_indices", "column"),
+    ("row_indices", "column"),
+):
     refused(_name, f"sparse {_what} compressed")
 for _name in ("to_sparse_bsr", "to_sparse_bsc"):
     unavailable(_name)
@@ -179,17 +252,22 @@ method(to_sparse, "to_sparse_coo")
 
 
 class sparsetype:
-    """torch.sparse.FloatTensor and its siblings: legacy constructors of sparse tensors of one dtype."""
+    """torch.sparse.FloatTensor and its siblings: legacy constructors of sparse tensors of one
+    dtype."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
     def __call__(self, *args: Any) -> SparseTensor:
-        """The tensor from (indices, values), (indices, values, size), (size) or the sizes as ints."""
+        """The tensor from (indices, values), (indices, values, size), (size) or the sizes as
+        ints."""
         if len(args) >= 2 and isinstance(args[0], Tensor):
             of = args[1]
             if of.dtype is not self.dtype:
-                raise TypeError(f"expected values of {self.dtype}, but got {of.dtype}: convert them, v.to({self.dtype})")
+                raise TypeError(
+                    f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
+                    f"v.to({self.dtype})"
+                )
             return sparse_coo_tensor(*args)
         size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args
         return sparse_coo_tensor(size=size, dtype=self.dtype)
@@ -199,11 +277,23 @@ class sparsetype:
 
 
 def new(self: SparseTensor, *args: Any) -> SparseTensor:
-    """A sparse tensor of the same dtype, from indices, values and size; or an empty one, from a size."""
+    """A sparse tensor of the same dtype, from indices, values and size; or an empty one, from a
+    size."""
     return sparsetype(self.dtype)(*(args or (0,)))
 
 
 SparseTensor.new = new  # type: ignore[method-assign, assignment]
-TYPES = {f"{d.scalar_type}Tensor": sparsetype(d) for d in (
-    dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8,
-    dtypes.uint8)}
+TYPES = {
+    f"{d.scalar_type}Tensor": sparsetype(d)
+    for d in (
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.int64,
+        dtypes.int32,
+        dtypes.int16,
+        dtypes.int8,
+        dtypes.uint8,
+    )
+}

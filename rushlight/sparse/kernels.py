@@ -1,4 +1,6 @@
-"""Products of sparse matrices with dense ones, on arrays: SciPy's, and sums over the stored elements."""
+"""Products of sparse matrices with dense ones, on arrays: SciPy's, and sums over the stored
+elements."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,9 +12,13 @@ from rushlight.base.dependencies import scipy_part
 
 
 def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
-    """SciPy's (n, m) matrix of these elements; where they stand in order of rows or columns already, without sorting."""
+    """SciPy's (n, m) matrix of these elements; where they stand in order of rows or columns
+    already, without sorting."""
     sparse = scipy_part("sparse", "products of sparse matrices need")
-    for kind, at, other, count in ((sparse.csr_array, row, col, n), (sparse.csc_array, col, row, m)):
+    for kind, at, other, count in (
+        (sparse.csr_array, row, col, n),
+        (sparse.csc_array, col, row, m),
+    ):
         if len(at) == 0 or (at[1:] >= at[:-1]).all():
             starts = np.searchsorted(at, np.arange(count + 1))
             return kind((values, other, starts), shape=(n, m))
@@ -22,18 +28,24 @@ def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
 def sparse_product(values: ndarray, dense: ndarray, row: ndarray, col: ndarray, n: int) -> ndarray:
     """(n, k): out[row] += values * dense[col], for values (z,) and dense (m, k)."""
     kind = values.dtype
-    if kind.itemsize == 2 and kind.kind in "fV":  # half and bfloat16 add up in single precision, as dense ones do
+    if (
+        kind.itemsize == 2 and kind.kind in "fV"
+    ):  # half and bfloat16 add up in single precision, as dense ones do
         values, dense = values.astype(np.float32), dense.astype(np.float32)
     product = matrix(values, row, col, n, dense.shape[0]) @ dense
     return np.ascontiguousarray(product).astype(kind, copy=False)
 
 
 def sampled_product(x: ndarray, y: ndarray, row: ndarray, col: ndarray) -> ndarray:
-    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k); those alone are computed."""
+    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k); those alone are
+    computed."""
     out = np.empty(len(row), x.dtype)
-    size = max(1, 2**18 // max(1, x.shape[1]))    # of a block, so that its rows stay in the cache
+    size = max(1, 2**18 // max(1, x.shape[1]))  # of a block, so that its rows stay in the cache
     for start in range(0, len(row), size):
         part = slice(start, start + size)
-        out[part] = np.einsum("zk,zk->z", x[row[part]], y[col[part]]) if x.dtype.kind != "V" else \
-            (x[row[part]].astype(np.float32) * y[col[part]].astype(np.float32)).sum(1)
+        out[part] = (
+            np.einsum("zk,zk->z", x[row[part]], y[col[part]])
+            if x.dtype.kind != "V"
+            else (x[row[part]].astype(np.float32) * y[col[part]].astype(np.float32)).sum(1)
+        )
     return out

@@ -1,4 +1,5 @@
 """Sparse gradients of embedding tables: they contain only the rows that were looked up."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,20 +7,26 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.mode import mode, no_grad
-from rushlight.ops.index import along_dim
 from rushlight.core.build import build, inner
-from rushlight.core.worlds import ARRAYS, TENSORS
-from rushlight.sparse.tensor import SparseTensor, made
+from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import AccumulateGrad, Tensor, from_array
+from rushlight.core.worlds import ARRAYS, TENSORS
+from rushlight.ops.index import along_dim
+from rushlight.sparse.tensor import SparseTensor, made
 
-lookup: Any = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),  # type: ignore[name-defined]  # noqa: F821
-                    weight=lambda g, index, weight_shape, padding_idx:
-                    rows_of_gradient(g, index, weight_shape[0], padding_idx), linear="weight", node="EmbeddingBackward0")
+lookup: Any = inner(
+    lambda weight, index, /, padding_idx=None: embedding(weight, index),  # type: ignore[name-defined]  # noqa: F821
+    weight=lambda g, index, weight_shape, padding_idx: rows_of_gradient(
+        g, index, weight_shape[0], padding_idx
+    ),
+    linear="weight",
+    node="EmbeddingBackward0",
+)
 
 
 class Rows:
-    """A gradient of shape (n, columns), in backward: row at[i] += values[i], for `values` (k, columns) and `at` (k,).
+    """A gradient of shape (n, columns), in backward: row at[i] += values[i], for `values` (k,
+    columns) and `at` (k,).
 
     The engine adds `Rows` like arrays; the sum with a dense gradient is a dense array.
     """
@@ -39,11 +46,19 @@ class Rows:
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Rows):
             return np.asarray(self) + other
-        return Rows(np.concatenate((self.at, other.at)), np.concatenate((self.values, other.values)), self.shape)
+        return Rows(
+            np.concatenate((self.at, other.at)),
+            np.concatenate((self.values, other.values)),
+            self.shape,
+        )
 
     def tensor(self, like: Tensor) -> SparseTensor:
         """The sparse tensor, in the dtype of `like`."""
-        return made(from_array(self.at[None]), from_array(self.values.astype(like._array.dtype, copy=False)), self.shape)
+        return made(
+            from_array(self.at[None]),
+            from_array(self.values.astype(like._array.dtype, copy=False)),
+            self.shape,
+        )
 
 
 def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
@@ -55,7 +70,8 @@ def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None
 
 
 class AccumulateRows(AccumulateGrad):
-    """The node of a table with sparse gradients: `.grad` is sparse, until a dense gradient is added."""
+    """The node of a table with sparse gradients: `.grad` is sparse, until a dense gradient is
+    added."""
 
     __slots__ = ()
 
@@ -91,7 +107,8 @@ def dense(leaf: Tensor) -> None:
 
 
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
-    """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when compiled, and in vmap."""
+    """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when
+    compiled, and in vmap."""
     if mode().batch is not None:
         return along_dim.embedding(weight, index, padding_idx)
     if type(weight._node) is AccumulateGrad:

@@ -1,9 +1,11 @@
-"""Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the nonzero elements.
+"""Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the
+nonzero elements.
 
-A sparse tensor consists of two dense tensors, indices and values. All its functions are composed of ops on the values, so
-its gradients are those of the values, and no derivative is defined here. A sparse tensor has no `array`: an op that reads
-it gets `NotForSparse`, whose `instead` runs the function for sparse operands.
-"""
+A sparse tensor consists of two dense tensors, indices and values. All its functions are composed of
+ops on the values, so its gradients are those of the values, and no derivative is defined here. A
+sparse tensor has no `array`: an op that reads it gets `NotForSparse`, whose `instead` runs the
+function for sparse operands."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -13,37 +15,47 @@ import numpy as np
 
 from rushlight.base.device import CPU, sparse_coo, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
-from rushlight.core.printing import format_sparse
 from rushlight.base.size import Size
+from rushlight.core.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, new
 
 F = TypeVar("F", bound=Callable)
-OPS: dict[str, Callable] = {}                     # name of a dense op -> the function for sparse operands
+OPS: dict[str, Callable] = {}  # name of a dense op -> the function for sparse operands
 
 
 def offers(*dense: Callable) -> Callable[[F], F]:
-    """A decorator: registers a function in place of these dense functions if an operand is sparse."""
+    """A decorator: registers a function in place of these dense functions if an operand is
+    sparse."""
+
     def offer(function: F) -> F:
         OPS.update({op.__name__: function for op in dense})
         return function
+
     return offer
 
 
 class NotForSparse(NoArray):
-    """Raised when an op reads `._array` of a sparse tensor; `instead` runs the sparse version of the op."""
+    """Raised when an op reads `._array` of a sparse tensor; `instead` runs the sparse version of
+    the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in OPS:
-            raise NotImplementedError(explain(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.",
-                                              "x.to_dense() makes it dense", op=name)) from None
+            raise NotImplementedError(
+                explain(
+                    f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.",
+                    "x.to_dense() makes it dense",
+                    op=name,
+                )
+            ) from None
         return OPS[name](*args, **kwargs)
 
 
 class SparseTensor(Tensor):
-    """A tensor of zeros, except for `values` (nnz, *dense dimensions) at `indices` (sparse_dim, nnz).
+    """A tensor of zeros, except for `values` (nnz, *dense dimensions) at `indices` (sparse_dim,
+    nnz).
 
-    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values with equal indices are summed by `coalesce`. `requires_grad`,
-    `grad` and the graph are those of the values.
+    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values with equal indices are summed by
+    `coalesce`. `requires_grad`, `grad` and the graph are those of the values.
 
     >>> rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     tensor(indices=tensor([[0, 1],
@@ -59,10 +71,16 @@ class SparseTensor(Tensor):
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
-        raise NotForSparse(explain("Could not run this operation with arguments from the 'SparseCPU' backend: it is not "
-                                   "there for sparse tensors.", "x.to_dense() makes it dense, x.values() are those it has"))
+        raise NotForSparse(
+            explain(
+                "Could not run this operation with arguments from the 'SparseCPU' backend: it is "
+                "not "
+                "there for sparse tensors.",
+                "x.to_dense() makes it dense, x.values() are those it has",
+            )
+        )
 
-    # -- what it is ------------------------------------------------------------------------------------------------
+    # -- what it is --------------------------------------------------------------------------------
 
     shape = property(lambda self: self._size, doc="The size of each dimension.")
     dtype = property(lambda self: self._of.dtype, doc="The type of the elements.")
@@ -114,17 +132,23 @@ class SparseTensor(Tensor):
         return self._of.detach()  # type: ignore[attr-defined]
 
     def indices(self) -> Tensor:
-        """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is not coalesced."""
+        """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is
+        not coalesced."""
         return self._once("indices")._at
 
     def values(self) -> Tensor:
-        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if the tensor is not coalesced."""
+        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if the tensor is not
+        coalesced."""
         return self._once("values")._of
 
     def _once(self, what: str) -> SparseTensor:
         if not self._sorted:
-            raise RuntimeError(explain(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first",
-                                       f"x.coalesce().{what}()"))
+            raise RuntimeError(
+                explain(
+                    f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first",
+                    f"x.coalesce().{what}()",
+                )
+            )
         return self
 
     def __len__(self) -> int:
@@ -132,16 +156,26 @@ class SparseTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_sparse({"indices": self._at._array, "values": self._of._array}, tuple(self._size), self._nnz(),
-                             self.requires_grad, name)
+        return format_sparse(
+            {"indices": self._at._array, "values": self._of._array},
+            tuple(self._size),
+            self._nnz(),
+            self.requires_grad,
+            name,
+        )
 
     def __bool__(self) -> bool:
         return bool(self.to_dense())
 
     def item(self) -> Any:
         if self.numel() != 1:
-            raise RuntimeError(explain(f"a Tensor with {self.numel()} elements cannot be converted to Scalar",
-                                       "index one element, or reduce it (sum) first", shape=tuple(self._size)))
+            raise RuntimeError(
+                explain(
+                    f"a Tensor with {self.numel()} elements cannot be converted to Scalar",
+                    "index one element, or reduce it (sum) first",
+                    shape=tuple(self._size),
+                )
+            )
         return self.to_dense().item()
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -150,10 +184,12 @@ class SparseTensor(Tensor):
     def tolist(self) -> Any:
         return self.to_dense().tolist()
 
-    # -- its place in the graph: that of the values --------------------------------------------------------------------
+    # -- its place in the graph: that of the values ------------------------------------------------
 
     is_leaf = property(lambda self: self._of.is_leaf, doc="Whether no recorded op made its values.")
-    grad_fn = property(lambda self: self._of.grad_fn, doc="The node of the op that made its values.")
+    grad_fn = property(
+        lambda self: self._of.grad_fn, doc="The node of the op that made its values."
+    )
     data = property(lambda self: self.detach(), doc="The same values outside the graph.")  # type: ignore[assignment]
 
     @property
@@ -166,11 +202,12 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient of each stored value; values that are summed into one element have the same gradient."""
+        """The gradient of each stored value; values that are summed into one element have the same
+        gradient."""
         g = self._of.grad
         if g is None or self._sorted:
             return None if g is None else self.holding(g)
-        at, where = unique_places(self._at._array, tuple(self._size[:self.sparse_dim()]))
+        at, where = unique_places(self._at._array, tuple(self._size[: self.sparse_dim()]))
         if where is None:
             return self.holding(g)
         first = np.unique(where, return_index=True)[1]
@@ -186,21 +223,26 @@ class SparseTensor(Tensor):
     def retain_grad(self) -> None:
         self._of.retain_grad()
 
-    # -- the same places, other values ---------------------------------------------------------------------------------
+    # -- the same places, other values -------------------------------------------------------------
 
     def holding(self, values: Tensor) -> SparseTensor:
         """A sparse tensor with the same indices and other values."""
-        return made(self._at, values, (*self._size[:self.sparse_dim()], *values.shape[1:]), self._sorted)
+        return made(
+            self._at, values, (*self._size[: self.sparse_dim()], *values.shape[1:]), self._sorted
+        )
 
     def coalesce(self) -> SparseTensor:
-        """The tensor with unique, sorted indices and summed values; the tensor itself if it is coalesced."""
+        """The tensor with unique, sorted indices and summed values; the tensor itself if it is
+        coalesced."""
         if self._sorted:
             return self
-        at, where = unique_places(self._at._array, tuple(self._size[:self.sparse_dim()]))
+        at, where = unique_places(self._at._array, tuple(self._size[: self.sparse_dim()]))
         if where is None:
             return made(self._at, self._of, self._size, True)
         total = new_zeros((at.shape[1], *self._of.shape[1:]), self._of)
-        return made(from_array(at), total.index_add(0, from_array(where), self._of), self._size, True)
+        return made(
+            from_array(at), total.index_add(0, from_array(where), self._of), self._size, True
+        )
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor."""
@@ -211,14 +253,24 @@ class SparseTensor(Tensor):
         places = tuple(from_array(row) for row in self._at._array)
         return zeros.index_put(places, values, accumulate=not self._sorted)
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
-                  dense_dim: int | None = None) -> SparseTensor:
-        """The tensor itself. NotImplementedError for other layouts or another number of sparse dimensions."""
+    def to_sparse(
+        self,
+        sparse_dim: int | None = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
+        dense_dim: int | None = None,
+    ) -> SparseTensor:
+        """The tensor itself. NotImplementedError for other layouts or another number of sparse
+        dimensions."""
         if layout not in (None, sparse_coo):
             return other_layout(self, layout)
         if sparse_dim not in (None, self.sparse_dim()):
-            raise NotImplementedError("to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense "
-                                      "first, x.to_dense().to_sparse(n)")
+            raise NotImplementedError(
+                "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it "
+                "dense "
+                "first, x.to_dense().to_sparse(n)"
+            )
         return self
 
     to_sparse_coo = to_sparse
@@ -227,7 +279,8 @@ class SparseTensor(Tensor):
         return self.holding(self._of.to(*args, **kwargs))  # type: ignore[attr-defined]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the tensor's type in torch; with `dtype`, the tensor converted to that dtype."""
+        """The name of the tensor's type in torch; with `dtype`, the tensor converted to that
+        dtype."""
         if dtype is None:
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
         return self.holding(self._of.type(dtype))  # type: ignore[attr-defined]
@@ -235,8 +288,13 @@ class SparseTensor(Tensor):
     def copy_(self, other: Tensor, non_blocking: bool = False) -> SparseTensor:
         """Take over the indices and values of another tensor, converted to this tensor's dtype."""
         if not other.is_sparse or other.shape != self.shape:
-            raise RuntimeError(explain("copy_() between dense and sparse Tensors is not implemented! Found self type = "
-                                       f"{self.type()} and src type = {other.type()}"))  # type: ignore[attr-defined]
+            raise RuntimeError(
+                explain(
+                    "copy_() between dense and sparse Tensors is not implemented! Found self type "
+                    "= "
+                    f"{self.type()} and src type = {other.type()}"
+                )
+            )  # type: ignore[attr-defined]
         return self.become(other.to(self.dtype).clone())  # type: ignore[attr-defined, arg-type]
 
     def become(self, other: SparseTensor) -> SparseTensor:
@@ -250,13 +308,20 @@ class SparseTensor(Tensor):
 
     def emptied(self, dtype: Any = None) -> SparseTensor:
         """An empty sparse tensor of the same size, outside the graph."""
-        return made(self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted)  # type: ignore
+        return made(
+            self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted
+        )  # type: ignore
 
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
-        """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes are equal."""
+        """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes
+        are equal."""
         if self._nnz() and self._size != the_template.shape:
-            raise RuntimeError(explain(f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
-                                       "x.zero_() first, or make it anew by torch.sparse_coo_tensor"))
+            raise RuntimeError(
+                explain(
+                    f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
+                    "x.zero_() first, or make it anew by torch.sparse_coo_tensor",
+                )
+            )
         if self._size != the_template.shape:
             self.become(the_template.emptied(self.dtype))._size = the_template._size
         return self
@@ -269,7 +334,7 @@ class SparseTensor(Tensor):
         """The tensor itself."""
         return self
 
-    # -- operators -------------------------------------------------------------------------------------------------
+    # -- operators ---------------------------------------------------------------------------------
 
     def __getitem__(self, i: Any) -> Any:
         found = self
@@ -291,21 +356,42 @@ class SparseTensor(Tensor):
 
     def __deepcopy__(self, memo: dict) -> SparseTensor:
         from copy import deepcopy
+
         if id(self) not in memo:
-            memo[id(self)] = made(deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted)
+            memo[id(self)] = made(
+                deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted
+            )
         return memo[id(self)]
 
 
 def holder(name: str) -> Callable:
     """A method that applies the dense method `name` to the values."""
+
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         return self.holding(getattr(self._of, name)(*args, **kwargs))
+
     call.__name__, call.__doc__ = name, f"`{name}` of the values, at the same places."
     return call
 
 
-for _name in ("float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool", "cfloat", "cdouble",
-              "detach", "cpu", "cuda", "pin_memory"):
+for _name in (
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "long",
+    "int",
+    "short",
+    "char",
+    "byte",
+    "bool",
+    "cfloat",
+    "cdouble",
+    "detach",
+    "cpu",
+    "cuda",
+    "pin_memory",
+):
     setattr(SparseTensor, _name, holder(_name))
 
 
@@ -327,7 +413,8 @@ def new_zeros(shape: tuple, like: Tensor) -> Any:
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
-    """(sorted unique indices, the position of each stored value among these); (indices, None) if already sorted unique."""
+    """(sorted unique indices, the position of each stored value among these); (indices, None) if
+    already sorted unique."""
     if at.shape[1] == 0 or at.shape[0] == 0:
         return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
     flat = np.ravel_multi_index(tuple(at), size)
@@ -338,12 +425,15 @@ def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray |
 
 
 def other_layout(x: Any, layout: Any) -> Any:
-    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for others."""
+    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for
+    others."""
     if layout is sparse_csr:
         return x.to_sparse_csr()
     if layout is sparse_csc:
         return x.to_sparse_csc()
-    raise NotImplementedError(explain(f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
-                                      "leave layout= away; SciPy has the other formats"))
-
-
+    raise NotImplementedError(
+        explain(
+            f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
+            "leave layout= away; SciPy has the other formats",
+        )
+    )

@@ -1,4 +1,6 @@
-"""What helps to use tensors: data sets and loaders, checkpoints, summaries of models, logs for TensorBoard."""
+"""What helps to use tensors: data sets and loaders, checkpoints, summaries of models, logs for
+TensorBoard."""
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -6,8 +8,19 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 
-_LAZY = ("_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo",
-         "pytree", "tensorboard")
+_LAZY = (
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "data",
+    "deterministic",
+    "dlpack",
+    "flop_counter",
+    "hooks",
+    "model_zoo",
+    "pytree",
+    "tensorboard",
+)
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "pytree", "summary", "tensorboard"]
 

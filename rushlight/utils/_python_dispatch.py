@@ -1,17 +1,21 @@
 """torch.utils._python_dispatch, names that libraries import: ops are seen by TorchFunctionMode
 here.
 """
+
 from __future__ import annotations
 
 from typing import Any
 
 
 class TorchDispatchMode:
-    """The base of contexts that would see each op below autograd: NotImplementedError where one is entered."""
+    """The base of contexts that would see each op below autograd: NotImplementedError where one is
+    entered."""
 
     def __enter__(self) -> TorchDispatchMode:
-        raise NotImplementedError("TorchDispatchMode: there is no level of ops below autograd here; cure: "
-                                  "torch.overrides.TorchFunctionMode sees the functions that are called")
+        raise NotImplementedError(
+            "TorchDispatchMode: there is no level of ops below autograd here; cure: "
+            "torch.overrides.TorchFunctionMode sees the functions that are called"
+        )
 
     def __exit__(self, *exc: object) -> None:
         """Nothing to end."""

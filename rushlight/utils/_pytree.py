@@ -1,4 +1,5 @@
 """torch's private name of `rushlight.utils.pytree`, which programs import all the same."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable

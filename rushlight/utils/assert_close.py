@@ -1,4 +1,5 @@
 """For tests: `assert_close` compares results, `make_tensor` makes inputs."""
+
 from __future__ import annotations
 
 import math
@@ -9,23 +10,31 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import made, tensor
 from rushlight.base.dtypes import dtype as Dtype
 from rushlight.base.errors import warn
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import made, tensor
 from rushlight.ops.reduce.reduce_api import isclose
 from rushlight.ops.tensor.random_tensors import source
-from rushlight.core.tensor import Tensor, from_array
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-# -- comparing -----------------------------------------------------------------------------------------------------------
+# -- comparing -------------------------------------------------------------------------------------
 
 # relative and absolute tolerance; all other dtypes must be equal
 TOLERANCES = {
-    dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5),
-    dtypes.float64: (1e-7, 1e-7), dtypes.complex64: (1.3e-6, 1e-5), dtypes.complex128: (1e-7, 1e-7),
+    dtypes.float16: (1e-3, 1e-5),
+    dtypes.bfloat16: (1.6e-2, 1e-5),
+    dtypes.float32: (1.3e-6, 1e-5),
+    dtypes.float64: (1e-7, 1e-7),
+    dtypes.complex64: (1.3e-6, 1e-5),
+    dtypes.complex128: (1e-7, 1e-7),
 }
-WIDER = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}  # of assert_allclose
+WIDER = {
+    dtypes.float16: (1e-3, 1e-3),
+    dtypes.float32: (1e-4, 1e-5),
+    dtypes.float64: (1e-5, 1e-8),
+}  # of assert_allclose
 Message = str | Callable[[str], str] | None
 Path = tuple[Any, ...]
 
@@ -33,12 +42,38 @@ Path = tuple[Any, ...]
 class Settings:
     """How `assert_close` was asked to compare."""
 
-    __slots__ = ("subclasses", "rtol", "atol", "equal_nan", "device", "dtype", "layout", "stride", "msg")
+    __slots__ = (
+        "subclasses",
+        "rtol",
+        "atol",
+        "equal_nan",
+        "device",
+        "dtype",
+        "layout",
+        "stride",
+        "msg",
+    )
 
-    def __init__(self, subclasses: bool, rtol: float | None, atol: float | None, equal_nan: bool, device: bool,
-                 dtype: bool, layout: bool, stride: bool, msg: Message):
+    def __init__(
+        self,
+        subclasses: bool,
+        rtol: float | None,
+        atol: float | None,
+        equal_nan: bool,
+        device: bool,
+        dtype: bool,
+        layout: bool,
+        stride: bool,
+        msg: Message,
+    ):
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
-        self.device, self.dtype, self.layout, self.stride, self.msg = device, dtype, layout, stride, msg
+        self.device, self.dtype, self.layout, self.stride, self.msg = (
+            device,
+            dtype,
+            layout,
+            stride,
+            msg,
+        )
 
     def tolerances(self, *kinds: Dtype) -> tuple[float, float]:
         """As told, or the larger ones of the dtypes."""
@@ -50,63 +85,108 @@ class Settings:
     def error(self, text: str, path: Path) -> AssertionError:
         if path:
             text += f"\n\nThe failure occurred for item {''.join(f'[{step!r}]' for step in path)}"
-        return AssertionError(self.msg(text) if callable(self.msg) else text if self.msg is None else self.msg)
+        return AssertionError(
+            self.msg(text) if callable(self.msg) else text if self.msg is None else self.msg
+        )
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
-                 atol: float | None = None, equal_nan: bool = False, check_device: bool = True,
-                 check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
-                 msg: Message = None) -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all tensors.
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Message = None,
+) -> None:
+    """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all
+    tensors.
 
-    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must be built alike. Without `rtol` and
-    `atol`, which are given together, the dtype decides: 1.3e-6 and 1e-5 in single precision, 1e-7 in double, 1e-3 and
-    1e-5 in half precision, 1.6e-2 and 1e-5 for bfloat16, else 0. `equal_nan`: nan equals nan. Dtypes (`check_dtype`) and
-    shapes must agree, strides only with `check_stride`; there is one device and one layout. `msg`: another message, or a
-    function of the message. TypeError for what cannot be compared, ValueError for one tolerance without the other.
+    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must be built
+    alike. Without `rtol` and `atol`, which are given together, the dtype decides: 1.3e-6 and 1e-5
+    in single precision, 1e-7 in double, 1e-3 and 1e-5 in half precision, 1.6e-2 and 1e-5 for
+    bfloat16, else 0. `equal_nan`: nan equals nan. Dtypes (`check_dtype`) and shapes must agree,
+    strides only with `check_stride`; there is one device and one layout. `msg`: another message, or
+    a function of the message. TypeError for what cannot be compared, ValueError for one tolerance
+    without the other.
 
     >>> rushlight.testing.assert_close(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.000001]))
     """
     if (rtol is None) != (atol is None):
-        raise ValueError("Both 'rtol' and 'atol' must be either specified or omitted, but got no "
-                         + ("rtol." if rtol is None else "atol."))
-    settings = Settings(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, msg)
+        raise ValueError(
+            "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+            + ("rtol." if rtol is None else "atol.")
+        )
+    settings = Settings(
+        allow_subclasses,
+        rtol,
+        atol,
+        equal_nan,
+        check_device,
+        check_dtype,
+        check_layout,
+        check_stride,
+        msg,
+    )
     todo: list[tuple[Any, Any, Path]] = [(actual, expected, ())]
-    while todo:                                   # no recursion, and the first failure is the first in order
+    while todo:  # no recursion, and the first failure is the first in order
         a, b, path = todo.pop()
         todo.extend(reversed(parts(a, b, path, settings) or compared(a, b, path, settings)))
 
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
-                    msg: str = "") -> None:
-    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was before.
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was
+    before.
 
-    Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan equals nan, and dtypes
-    may differ.
+    Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan
+    equals nan, and dtypes may differ.
 
     >>> rushlight.testing.assert_allclose(rushlight.tensor([1.]), rushlight.tensor([1.00001]))
     """
-    warn("torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future release. "
-         "Please use torch.testing.assert_close() instead.", FutureWarning)
+    warn(
+        "torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future "
+        "release. "
+        "Please use torch.testing.assert_close() instead.",
+        FutureWarning,
+    )
     a = actual if isinstance(actual, Tensor) else tensor(actual)
     b = expected if isinstance(expected, Tensor) else tensor(expected, dtype=a.dtype)
     if rtol is None and atol is None:
         both = [WIDER.get(t.dtype, TOLERANCES.get(t.dtype, (0.0, 0.0))) for t in (a, b)]
         rtol, atol = (max(numbers) for numbers in zip(*both))
-    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+    assert_close(
+        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
+    )
 
 
 def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any, Path]]:
     """The pairs inside of two lists or dicts; none for anything else."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.keys() != b.keys():
-            raise settings.error("The keys of the mappings do not match:\n"
-                                 f"Missing keys in the actual mapping: {sorted(b.keys() - a.keys())}\n"
-                                 f"Additional keys in the actual mapping: {sorted(a.keys() - b.keys())}", path)
+            raise settings.error(
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {sorted(b.keys() - a.keys())}\n"
+                f"Additional keys in the actual mapping: {sorted(a.keys() - b.keys())}",
+                path,
+            )
         return [(a[key], b[key], (*path, key)) for key in a]
     if is_sequence(a) and is_sequence(b):
         if len(a) != len(b):
-            raise settings.error(f"The length of the sequences mismatch: {len(a)} != {len(b)}", path)
+            raise settings.error(
+                f"The length of the sequences mismatch: {len(a)} != {len(b)}", path
+            )
         return [(x, y, (*path, i)) for i, (x, y) in enumerate(zip(a, b))]
     return []
 
@@ -116,7 +196,8 @@ def is_sequence(value: Any) -> bool:
 
 
 def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
-    """AssertionError unless two values that hold no others are close; TypeError for what has no rule."""
+    """AssertionError unless two values that hold no others are close; TypeError for what has no
+    rule."""
     if a is None or b is None:
         if a is not b:
             raise settings.error(f"None mismatch: {a} is not {b}", path)
@@ -127,16 +208,25 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
         compare_numbers(a, b, path, settings)
     elif related(a, b, settings):
         compare_tensors(as_tensor(a), as_tensor(b), path, settings)
-    elif not (is_sequence(a) and is_sequence(b)) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
-        raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
+    elif not (is_sequence(a) and is_sequence(b)) and not (
+        isinstance(a, Mapping) and isinstance(b, Mapping)
+    ):
+        raise TypeError(
+            f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
+        )
     return []
 
 
 def related(a: Any, b: Any, settings: Settings) -> bool:
-    """Whether both are tensors, or both arrays, of one class or (if allowed) one of a subclass of the other's."""
-    if not all(isinstance(x, Tensor) for x in (a, b)) and not all(isinstance(x, (np.ndarray, np.generic)) for x in (a, b)):
+    """Whether both are tensors, or both arrays, of one class or (if allowed) one of a subclass of
+    the other's."""
+    if not all(isinstance(x, Tensor) for x in (a, b)) and not all(
+        isinstance(x, (np.ndarray, np.generic)) for x in (a, b)
+    ):
         return False
-    return type(a) is type(b) or (settings.subclasses and (isinstance(a, type(b)) or isinstance(b, type(a))))
+    return type(a) is type(b) or (
+        settings.subclasses and (isinstance(a, type(b)) or isinstance(b, type(a)))
+    )
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -146,29 +236,46 @@ def as_tensor(value: Any) -> Tensor:
 def compare_numbers(a: Any, b: Any, path: Path, settings: Settings) -> None:
     if settings.dtype and type(a) is not type(b):
         raise settings.error(f"The (d)types do not match: {type(a)} != {type(b)}.", path)
-    rtol, atol = settings.tolerances(dtypes.of_scalar(a), dtypes.of_scalar(b)) if settings.rtol is not None else (
-        (0.0, 0.0) if isinstance(a, int) and isinstance(b, int) else TOLERANCES[dtypes.float64])
+    rtol, atol = (
+        settings.tolerances(dtypes.of_scalar(a), dtypes.of_scalar(b))
+        if settings.rtol is not None
+        else (
+            (0.0, 0.0) if isinstance(a, int) and isinstance(b, int) else TOLERANCES[dtypes.float64]
+        )
+    )
     numbers_close(a, b, rtol, atol, path, settings)
 
 
 def numbers_close(a: Any, b: Any, rtol: float, atol: float, path: Path, settings: Settings) -> None:
     difference = abs(a - b)
-    if a == b or (settings.equal_nan and a != a and b != b) or (
-            math.isfinite(difference) and difference <= atol + rtol * abs(b)):
+    if (
+        a == b
+        or (settings.equal_nan and a != a and b != b)
+        or (math.isfinite(difference) and difference <= atol + rtol * abs(b))
+    ):
         return
     exact = rtol == 0 == atol
     relative = difference / abs(b) if b else math.inf
     raise settings.error(
-        f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\nAbsolute difference: {difference}"
-        + ("" if exact else f" (up to {atol} allowed)") + f"\nRelative difference: {relative}"
-        + ("" if exact else f" (up to {rtol} allowed)"), path)
+        f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\nAbsolute "
+        f"difference: {difference}"
+        + ("" if exact else f" (up to {atol} allowed)")
+        + f"\nRelative difference: {relative}"
+        + ("" if exact else f" (up to {rtol} allowed)"),
+        path,
+    )
 
 
 def compare_tensors(a: Tensor, b: Tensor, path: Path, settings: Settings) -> None:
-    for name, checked, x, y in (("shape", True, a.shape, b.shape), ("dtype", settings.dtype, a.dtype, b.dtype),
-                                ("stride()", settings.stride, a.stride(), b.stride())):
+    for name, checked, x, y in (
+        ("shape", True, a.shape, b.shape),
+        ("dtype", settings.dtype, a.dtype, b.dtype),
+        ("stride()", settings.stride, a.stride(), b.stride()),
+    ):
         if checked and x != y:
-            raise settings.error(f"The values for attribute '{name}' do not match: {x} != {y}.", path)
+            raise settings.error(
+                f"The values for attribute '{name}' do not match: {x} != {y}.", path
+            )
     rtol, atol = settings.tolerances(a.dtype, b.dtype)
     kind = dtypes.promote_types(a.dtype, b.dtype)
     kind = dtypes.int64 if kind.category < dtypes.FLOATING else kind
@@ -187,12 +294,21 @@ def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: fl
     with np.errstate(all="ignore"):
         absolute = np.where(near, 0, np.abs(x - y))
         relative = np.where(near, 0, absolute / np.abs(y))
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", "",
-             f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} ({np.count_nonzero(~near) / near.size:.1%})"]
-    for name, values, allowed in (("absolute", absolute, atol), ("relative", relative.astype(relative_dtype(y)), rtol)):
+    lines = [
+        f"Tensor-likes are not {'equal' if exact else 'close'}!",
+        "",
+        f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} "
+        f"({np.count_nonzero(~near) / near.size:.1%})",
+    ]
+    for name, values, allowed in (
+        ("absolute", absolute, atol),
+        ("relative", relative.astype(relative_dtype(y)), rtol),
+    ):
         place = np.unravel_index(np.argmax(values), values.shape)
-        lines.append(f"Greatest {name} difference: {values[place].item()} at index {tuple(int(i) for i in place)}"
-                     + ("" if exact else f" (up to {allowed} allowed)"))
+        lines.append(
+            f"Greatest {name} difference: {values[place].item()} at index "
+            f"{tuple(int(i) for i in place)}" + ("" if exact else f" (up to {allowed} allowed)")
+        )
     return "\n".join(lines)
 
 
@@ -201,16 +317,27 @@ def relative_dtype(y: np.ndarray) -> np.dtype:
     return dtypes.get_default_dtype().numpy if y.dtype.kind == "i" else np.abs(y).dtype
 
 
-# -- making --------------------------------------------------------------------------------------------------------------
+# -- making ----------------------------------------------------------------------------------------
 
-def make_tensor(*shape: Any, dtype: Dtype, device: Any = "cpu", low: float | None = None, high: float | None = None,
-                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
-                memory_format: Any = None) -> Tensor:
-    """Random numbers, uniform in [low, high): for floating and complex dtypes [-9, 9), integers [-9, 10), bool [0, 2).
 
-    Unsigned integers start at 0. `noncontiguous`: every second element of a larger tensor; `exclude_zero`: 0 becomes 1, or
-    the smallest normal number. ValueError for an empty or impossible interval, for integers that are to require grad,
-    and for `noncontiguous` with `memory_format`.
+def make_tensor(
+    *shape: Any,
+    dtype: Dtype,
+    device: Any = "cpu",
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random numbers, uniform in [low, high): for floating and complex dtypes [-9, 9), integers
+    [-9, 10), bool [0, 2).
+
+    Unsigned integers start at 0. `noncontiguous`: every second element of a larger tensor;
+    `exclude_zero`: 0 becomes 1, or the smallest normal number. ValueError for an empty or
+    impossible interval, for integers that are to require grad, and for `noncontiguous` with
+    `memory_format`.
 
     >>> rushlight.testing.make_tensor(2, 3, dtype=rushlight.float32).shape
     torch.Size([2, 3])
@@ -218,10 +345,15 @@ def make_tensor(*shape: Any, dtype: Dtype, device: Any = "cpu", low: float | Non
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else tuple(shape)
     whole = dtype.category < dtypes.FLOATING
     if noncontiguous and memory_format is not None:
-        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-                         f"{noncontiguous=} and {memory_format=}")
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"{noncontiguous=} and {memory_format=}"
+        )
     if requires_grad and whole:
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"{dtype=}"
+        )
     least, most = interval(dtype, low, high)
     apart = noncontiguous and math.prod(size) > 1
     array = numbers(dtype, (*size[:-1], 2 * size[-1]) if apart else size, least, most)
@@ -247,13 +379,21 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
     if low != low or high != high:
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and dtype.category >= dtypes.FLOATING:
-        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated. "
-                      "Use `torch.full(...)` instead.", FutureWarning, stacklevel=3)
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
+            "deprecated. "
+            "Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < bottom or low >= top:
-        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
-                         f"[{bottom}, {top})")
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
+            "only supports "
+            f"[{bottom}, {top})"
+        )
     low, high = (min(max(bound, bottom), top) for bound in (low, high))
     return (math.ceil(low), math.ceil(high)) if dtype.category < dtypes.FLOATING else (low, high)
 

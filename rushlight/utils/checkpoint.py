@@ -1,4 +1,6 @@
-"""Trade time for memory: run a part of the forward again in backward, in place of keeping what it computed."""
+"""Trade time for memory: run a part of the forward again in backward, in place of keeping what it
+computed."""
+
 from __future__ import annotations
 
 import warnings
@@ -9,16 +11,24 @@ from enum import Enum
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
+from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.base.errors import explain
 from rushlight.core.backward import backward, chosen
 from rushlight.core.function import Function
 from rushlight.core.mode import enable_grad, no_grad
-from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.base.errors import explain
-from rushlight.random import default_generator
 from rushlight.core.tensor import Tensor
+from rushlight.random import default_generator
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable", "get_device_states",
-           "noop_context_fn", "set_checkpoint_early_stop", "set_device_states"]
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
 
 Contexts = Callable[[], tuple[AbstractContextManager, AbstractContextManager]]
 stops_early: ContextVar[bool | None] = ContextVar("checkpoint_early_stop", default=None)
@@ -43,17 +53,27 @@ def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
     return nullcontext(), nullcontext()
 
 
-def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None,
-               context_fn: Contexts = noop_context_fn, determinism_check: str = "default", debug: bool = False,
-               early_stop: bool = True, **kwargs: Any) -> Any:
-    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed again there.
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed
+    again there.
 
-    The second run gets the same random numbers (`preserve_rng_state=False`: new ones), and autocast as it was. With
-    use_reentrant=False any arguments and results are differentiated, and `context_fn()` gives a context for each of the
-    two runs; with True only tensors among the arguments themselves, by `backward()` alone. `early_stop`: the second run
-    ends where all is computed that is needed.
+    The second run gets the same random numbers (`preserve_rng_state=False`: new ones), and autocast
+    as it was. With use_reentrant=False any arguments and results are differentiated, and
+    `context_fn()` gives a context for each of the two runs; with True only tensors among the
+    arguments themselves, by `backward()` alone. `early_stop`: the second run ends where all is
+    computed that is needed.
 
-    ValueError for arguments that are not known, CheckpointError (a RuntimeError) if the second run saves something else.
+    ValueError for arguments that are not known, CheckpointError (a RuntimeError) if the second run
+    saves something else.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum().backward()
@@ -61,31 +81,58 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
     tensor([-2.4784, -2.4784])
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant="
-                      "False is recommended.", stacklevel=2)
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant="
+            "False is recommended.",
+            stacklevel=2,
+        )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
-            raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs),
-                                     "pass them by position, or use_reentrant=False"))
+            raise ValueError(
+                explain(
+                    "Unexpected keyword arguments: " + ",".join(kwargs),
+                    "pass them by position, or use_reentrant=False",
+                )
+            )
         if context_fn is not noop_context_fn or debug:
-            raise ValueError(explain("Passing `context_fn` or `debug` is only supported when use_reentrant=False."))
+            raise ValueError(
+                explain(
+                    "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+                )
+            )
         return Rerun.apply(function, Surroundings(preserve), *args)
     if determinism_check not in ("default", "none"):
-        raise ValueError(explain(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"))
+        raise ValueError(
+            explain(
+                "determinism_check should be one of ['default', 'none'], but got "
+                f"{determinism_check}"
+            )
+        )
     first, second = context_fn()
     early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
-    part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)
+    part = Part(
+        function,
+        args,
+        kwargs,
+        second,
+        Surroundings(preserve),
+        determinism_check == "default",
+        early_stop,
+    )
     with saved_tensors_hooks(part.pack, part.unpack), first:
         result = function(*args, **kwargs)
     part.done = True
     return result
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
-                          **kwargs: Any) -> Any:
-    """The functions one after the other, in `segments` parts, each of them but the last a `checkpoint`.
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """The functions one after the other, in `segments` parts, each of them but the last a
+    `checkpoint`.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(), rushlight.nn.Linear(2, 1))
     >>> x = rushlight.ones(1, 2)
@@ -96,15 +143,23 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     if kwargs:
         raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs)))
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
-                      "explicitly. use_reentrant=False is recommended.", stacklevel=2)
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed "
+            "explicitly. use_reentrant=False is recommended.",
+            stacklevel=2,
+        )
         use_reentrant = True
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
     last = size * (segments - 1)
     for start in range(0, last, size or 1):
-        input = checkpoint(in_turn(steps[start:start + size]), input, use_reentrant=use_reentrant,
-                           preserve_rng_state=preserve)
+        input = checkpoint(
+            in_turn(steps[start : start + size]),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve,
+        )
     return in_turn(steps[last:])(input)
 
 
@@ -113,6 +168,7 @@ def in_turn(functions: Sequence[Callable]) -> Callable[[Any], Any]:
         for function in functions:
             x = function(x)
         return x
+
     return run
 
 
@@ -140,10 +196,13 @@ class CheckpointPolicy(Enum):
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD = range(5)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False,
-                                         ) -> tuple[AbstractContextManager, AbstractContextManager]:
-    """What `context_fn` of a checkpoint gives: two contexts. All is computed again, also what the policy would keep: the
-    numbers and the gradients are the same, the memory is that of a checkpoint without a policy.
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any,
+    allow_cache_entry_mutation: bool = False,
+) -> tuple[AbstractContextManager, AbstractContextManager]:
+    """What `context_fn` of a checkpoint gives: two contexts. All is computed again, also what the
+    policy would keep: the numbers and the gradients are the same, the memory is that of a
+    checkpoint without a policy.
 
     TypeError for a policy that is neither a function nor a list of ops.
     """
@@ -159,7 +218,8 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 class Surroundings:
-    """The state that a run depends on besides its arguments: random number generator and autocast."""
+    """The state that a run depends on besides its arguments: random number generator and
+    autocast."""
 
     def __init__(self, preserve_rng_state: bool):
         self.random = default_generator.get_state() if preserve_rng_state else None
@@ -191,7 +251,9 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     return [], []
 
 
-def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
     """Nothing to set: there is no GPU.
 
     >>> rushlight.utils.checkpoint.set_device_states([], [])
@@ -208,27 +270,45 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     (True, True)
     """
     if not isinstance(inputs, tuple):
-        raise RuntimeError(explain("Only tuple of tensors is supported. Got Unsupported input type: "
-                                   f"{type(inputs).__name__}"))
-    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
+        raise RuntimeError(
+            explain(
+                "Only tuple of tensors is supported. Got Unsupported input type: "
+                f"{type(inputs).__name__}"
+            )
+        )
+    return tuple(
+        [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
+    )
 
 
-# -- without a backward inside the backward ------------------------------------------------------------------------------
+# -- without a backward inside the backward --------------------------------------------------------
+
 
 class Enough(Exception):
     """All that is needed is computed: the second run ends here."""
 
 
 class Part:
-    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second run saves."""
+    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second
+    run saves."""
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, context: AbstractContextManager,
-                 surroundings: Surroundings, checks: bool, early_stop: bool):
+    def __init__(
+        self,
+        function: Callable,
+        args: tuple,
+        kwargs: dict,
+        context: AbstractContextManager,
+        surroundings: Surroundings,
+        checks: bool,
+        early_stop: bool,
+    ):
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
-        self.kinds: list[tuple] = []              # shape and dtype of each tensor saved
-        self.found: dict[int, tuple[Tensor, int]] = {}     # (tensor saved by the second run, its version), until it is used
-        self.done = False                         # whether the first run is: it may ask for derivatives itself
+        self.kinds: list[tuple] = []  # shape and dtype of each tensor saved
+        self.found: dict[
+            int, tuple[Tensor, int]
+        ] = {}  # (tensor saved by the second run, its version), until it is used
+        self.done = False  # whether the first run is: it may ask for derivatives itself
 
     def pack(self, tensor: Tensor) -> int:
         self.kinds.append((tensor.shape, tensor.dtype))
@@ -239,10 +319,15 @@ class Part:
             self.run()
         tensor, version = self.found.pop(number)
         if tensor._version != version:
-            raise RuntimeError(explain(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                f"tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it later",
-                "write `x = x + 1` instead of `x += 1` (or clone() before writing)"))
+            raise RuntimeError(
+                explain(
+                    "one of the variables needed for gradient computation has been modified by an "
+                    "inplace operation: a "
+                    f"tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function "
+                    "that writes to it later",
+                    "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+                )
+            )
         return tensor
 
     def run(self) -> None:
@@ -253,29 +338,46 @@ class Part:
             saved.append((tensor.detach(), tensor._version))
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
-            return saved[-1][0]                   # for a derivative that the function itself asks for
+            return saved[-1][0]  # for a derivative that the function itself asks for
 
-        with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
+        with (
+            self.surroundings.again(),
+            saved_tensors_hooks(keep, lambda kept: kept),
+            self.context,
+            suppress(Enough),
+        ):
             self.function(*self.args, **self.kwargs)
         if len(saved) < len(self.kinds) or self.done and len(saved) > len(self.kinds):
-            raise CheckpointError(explain(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.kinds)}\nNumber of tensors saved "
-                f"during recomputation: {len(saved)}.", "let the function do the same each time: no counters, no other "
-                "random numbers"))
+            raise CheckpointError(
+                explain(
+                    "torch.utils.checkpoint: A different number of tensors was saved during the "
+                    "original forward and "
+                    "recomputation.\nNumber of tensors saved during forward: "
+                    f"{len(self.kinds)}\nNumber of tensors saved "
+                    f"during recomputation: {len(saved)}.",
+                    "let the function do the same each time: no counters, no other random numbers",
+                )
+            )
         self.check(saved)
         self.found = dict(enumerate(saved))
 
     def check(self, saved: list[tuple[Tensor, int]]) -> None:
         for i, ((tensor, _), (shape, dtype)) in enumerate(zip(saved, self.kinds)):
             if self.checks and (tensor.shape != shape or tensor.dtype is not dtype):
-                raise CheckpointError(explain(
-                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                    f"during the forward pass.\ntensor at position {i}:\nsaved metadata: {{'shape': {shape}, 'dtype': "
-                    f"{dtype}}}\nrecomputed metadata: {{'shape': {tensor.shape}, 'dtype': {tensor.dtype}}}"))
+                raise CheckpointError(
+                    explain(
+                        "torch.utils.checkpoint: Recomputed values for the following tensors have "
+                        "different metadata than "
+                        f"during the forward pass.\ntensor at position {i}:\nsaved metadata: "
+                        f"{{'shape': {shape}, 'dtype': "
+                        f"{dtype}}}\nrecomputed metadata: {{'shape': {tensor.shape}, 'dtype': "
+                        f"{tensor.dtype}}}"
+                    )
+                )
 
 
-# -- with one ------------------------------------------------------------------------------------------------------------
+# -- with one --------------------------------------------------------------------------------------
+
 
 class Rerun(Function):
     """Runs without recording; its backward runs the function again and goes backward through the
@@ -285,9 +387,16 @@ class Rerun(Function):
     @staticmethod
     def forward(ctx: Any, function: Callable, surroundings: Surroundings, *args: Any) -> Any:
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4
+            )
         positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.rerun = function, surroundings, [None if isinstance(a, Tensor) else a for a in args], positions
+        ctx.rerun = (
+            function,
+            surroundings,
+            [None if isinstance(a, Tensor) else a for a in args],
+            positions,
+        )
         ctx.save_for_backward(*(args[i] for i in positions))
         with no_grad():
             return function(*args)
@@ -295,10 +404,15 @@ class Rerun(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple:
         if chosen.get():
-            raise RuntimeError(explain(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
-                ".backward() without passing the `inputs` argument."))
+            raise RuntimeError(
+                explain(
+                    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "
+                    "or passing an `inputs` "
+                    "parameter to .backward(). To resolve this error, you can either set "
+                    "use_reentrant=False, or call "
+                    ".backward() without passing the `inputs` argument."
+                )
+            )
         function, surroundings, others, positions = ctx.rerun
         args = list(others)
         for i, tensor in zip(positions, ctx.saved_tensors):
@@ -306,8 +420,14 @@ class Rerun(Function):
         with surroundings.again():
             outputs = function(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        pairs = [(out, g) for out, g in zip(outputs, gradients) if isinstance(out, Tensor) and out.requires_grad]
+        pairs = [
+            (out, g)
+            for out, g in zip(outputs, gradients)
+            if isinstance(out, Tensor) and out.requires_grad
+        ]
         if not pairs:
-            raise RuntimeError(explain("none of output has requires_grad=True, this checkpoint() is not necessary"))
+            raise RuntimeError(
+                explain("none of output has requires_grad=True, this checkpoint() is not necessary")
+            )
         backward([out for out, _ in pairs], [g for _, g in pairs])
         return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)

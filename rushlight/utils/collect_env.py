@@ -1,4 +1,5 @@
 """`python -m torch.utils.collect_env`: what runs here, for reports of faults."""
+
 from __future__ import annotations
 
 import os
@@ -13,11 +14,23 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "safetensors", "
 
 def get_pretty_env_info() -> str:
     """A line for each fact: versions, system, processor."""
-    facts = {"rushlight version": __version__, "API of torch": torch_version, "CUDA used to build": "None",
-             "Is CUDA available": "False", "OS": platform.platform(), "Python version": sys.version.replace("\n", " "),
-             "CPU": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"}
-    return "\n".join([*[f"{name}: {fact}" for name, fact in facts.items()], "", "Versions of relevant libraries:",
-                      *[f"[pip3] {name}=={installed(name)}" for name in PACKAGES]])
+    facts = {
+        "rushlight version": __version__,
+        "API of torch": torch_version,
+        "CUDA used to build": "None",
+        "Is CUDA available": "False",
+        "OS": platform.platform(),
+        "Python version": sys.version.replace("\n", " "),
+        "CPU": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+    }
+    return "\n".join(
+        [
+            *[f"{name}: {fact}" for name, fact in facts.items()],
+            "",
+            "Versions of relevant libraries:",
+            *[f"[pip3] {name}=={installed(name)}" for name in PACKAGES],
+        ]
+    )
 
 
 def installed(name: str) -> str:

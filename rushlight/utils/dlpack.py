@@ -1,14 +1,16 @@
 """torch.utils.dlpack: tensors on memory that is shared with other libraries."""
+
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.creation.factories import from_dlpack
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import from_dlpack
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """capsule = tensor.__dlpack__(), for the other library's `from_dlpack`; libraries of today take the tensor itself.
+    """capsule = tensor.__dlpack__(), for the other library's `from_dlpack`; libraries of today take
+    the tensor itself.
 
     >>> from rushlight.utils.dlpack import from_dlpack, to_dlpack
     >>> from_dlpack(to_dlpack(rushlight.ones(2)))

@@ -1,4 +1,5 @@
 """torch.utils.flop_counter, names that libraries import."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -19,8 +20,10 @@ class FlopCounterMode:
         pass
 
     def __enter__(self) -> FlopCounterMode:
-        raise NotImplementedError("torch.utils.flop_counter counts nothing here; cure: rushlight.utils.summary(model, "
-                                  "input) tells multiplications and additions, rushlight.profiler times")
+        raise NotImplementedError(
+            "torch.utils.flop_counter counts nothing here; cure: rushlight.utils.summary(model, "
+            "input) tells multiplications and additions, rushlight.profiler times"
+        )
 
     def __exit__(self, *exc: object) -> None:
         """Nothing to end."""

@@ -1,4 +1,5 @@
 """torch.utils.hooks: what registering a hook returns."""
+
 from __future__ import annotations
 
 from itertools import count
@@ -16,8 +17,9 @@ class _Any(type):
 
 
 class RemovableHandle(Handle, metaclass=_Any):
-    """The handle of an entry that its owner makes in a dict of hooks: `handle = RemovableHandle(hooks)`, then
-    `hooks[handle.id] = hook`. `remove()` takes the entry away, also from `extra_dict`.
+    """The handle of an entry that its owner makes in a dict of hooks: `handle =
+    RemovableHandle(hooks)`, then `hooks[handle.id] = hook`. `remove()` takes the entry away, also
+    from `extra_dict`.
 
     >>> hooks = {}
     >>> handle = RemovableHandle(hooks)
@@ -32,7 +34,13 @@ class RemovableHandle(Handle, metaclass=_Any):
 
     def __init__(self, hooks_dict: dict, *, extra_dict: Any = None):
         super().__init__(hooks_dict, next(self.numbers))
-        self.extra = [] if extra_dict is None else [extra_dict] if isinstance(extra_dict, dict) else list(extra_dict)
+        self.extra = (
+            []
+            if extra_dict is None
+            else [extra_dict]
+            if isinstance(extra_dict, dict)
+            else list(extra_dict)
+        )
 
     def remove(self) -> None:
         super().remove()

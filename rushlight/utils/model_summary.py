@@ -1,4 +1,6 @@
-"""`summary(model, ...)`: a table of a model's layers, their shapes and parameters, as torchinfo prints it."""
+"""`summary(model, ...)`: a table of a model's layers, their shapes and parameters, as torchinfo
+prints it."""
+
 from __future__ import annotations
 
 import sys
@@ -7,16 +9,23 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from rushlight.core.mode import no_grad
 from rushlight.base.dtypes import dtype as DType
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import Module
 from rushlight.random import Generator
-from rushlight.core.tensor import Tensor, from_array
 
-HEADINGS = {"kernel_size": "Kernel Shape", "input_size": "Input Shape", "output_size": "Output Shape",
-            "num_params": "Param #", "params_percent": "Param %", "mult_adds": "Mult-Adds", "trainable": "Trainable"}
+HEADINGS = {
+    "kernel_size": "Kernel Shape",
+    "input_size": "Input Shape",
+    "output_size": "Output Shape",
+    "num_params": "Param #",
+    "params_percent": "Param %",
+    "mult_adds": "Mult-Adds",
+    "trainable": "Trainable",
+}
 SETTINGS = ("depth", "var_names", "ascii_only", "hide_recursive_layers")
 RECURRENT = ("RNN", "LSTM", "GRU")
 
@@ -28,12 +37,12 @@ class Row:
     module: Module
     name: str
     depth: int
-    index: int = 0                                # number among the rows of this depth
-    again: bool = False                           # an earlier call counts its parameters
+    index: int = 0  # number among the rows of this depth
+    again: bool = False  # an earlier call counts its parameters
     input_size: list[int] = field(default_factory=list)
     output_size: list[int] = field(default_factory=list)
     output_bytes: int = 0
-    below: list[Row] = field(default_factory=list)       # all calls inside this call
+    below: list[Row] = field(default_factory=list)  # all calls inside this call
 
     @property
     def leaf(self) -> bool:
@@ -59,39 +68,65 @@ class Row:
         if not self.leaf or not self.output_size:
             return 0
         kind, size = type(self.module).__name__, self.output_size
-        times = prod(size[:1] + size[2:]) if "Conv" in kind else prod(size[:2]) if kind in RECURRENT else size[0]
+        times = (
+            prod(size[:1] + size[2:])
+            if "Conv" in kind
+            else prod(size[:2])
+            if kind in RECURRENT
+            else size[0]
+        )
         return self.params * times
 
 
 class ModelStatistics:
     """What `summary` found; its text is the table.
 
-    `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`, `total_param_bytes`,
-    `total_output_bytes`.
-    """
+    `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`,
+    `total_param_bytes`, `total_output_bytes`."""
 
-    def __init__(self, rows: list[Row], total_input: int, ran: bool, columns: Sequence[str], width: int, depth: int,
-                 settings: Sequence[str]):
+    def __init__(
+        self,
+        rows: list[Row],
+        total_input: int,
+        ran: bool,
+        columns: Sequence[str],
+        width: int,
+        depth: int,
+        settings: Sequence[str],
+    ):
         self.summary_list, self.total_input, self.ran = rows, total_input, ran
         self.columns, self.width, self.depth, self.settings = columns, width, depth, settings
         leaves = [row for row in rows if row.leaf]
         self.total_mult_adds = sum(row.mult_adds for row in leaves)
-        self.total_params, self.trainable_params = sum(r.own() for r in rows), sum(r.own("trainable") for r in rows)
+        self.total_params, self.trainable_params = (
+            sum(r.own() for r in rows),
+            sum(r.own("trainable") for r in rows),
+        )
         self.total_param_bytes = sum(p.nbytes for p in rows[0].module.parameters())
         self.total_output_bytes = sum(row.output_bytes for row in leaves if row.params)
 
-    # -- the table -----------------------------------------------------------------------------------------------------
+    # -- the table ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        rows = [row for row in self.summary_list if row.depth <= self.depth
-                and not (row.again and "hide_recursive_layers" in self.settings)]
+        rows = [
+            row
+            for row in self.summary_list
+            if row.depth <= self.depth
+            and not (row.again and "hide_recursive_layers" in self.settings)
+        ]
         names = [self.label(row) for row in rows]
         first = max([40, *map(len, names)])
         line = "=" * (first + self.width * len(self.columns))
-        title = "Layer (type" + (" (var_name)" if "var_names" in self.settings else "") + (
-            ":depth-idx)" if "depth" in self.settings else ")")
+        title = (
+            "Layer (type"
+            + (" (var_name)" if "var_names" in self.settings else "")
+            + (":depth-idx)" if "depth" in self.settings else ")")
+        )
         table = [self.row(title, [HEADINGS[c] for c in self.columns], first), line]
-        table += [self.row(name, [self.cell(row, c) for c in self.columns], first) for name, row in zip(names, rows)]
+        table += [
+            self.row(name, [self.cell(row, c) for c in self.columns], first)
+            for name, row in zip(names, rows)
+        ]
         return "\n".join([line, *table, line, *self.totals(line)])
 
     def row(self, name: str, cells: Iterable[str], first: int) -> str:
@@ -99,16 +134,28 @@ class ModelStatistics:
 
     def label(self, row: Row) -> str:
         """A branch of the tree, the layer's class, and its number."""
-        branch, bar, corner = ("+ ", "|    ", "+ ") if "ascii_only" in self.settings else ("├─", "│    ", "└─")
-        tree = "" if row.depth == 0 else branch if row.depth == 1 else bar * (row.depth - 1) + corner
-        name = type(row.module).__name__ + (f" ({row.name})" if "var_names" in self.settings and row.name else "")
-        return tree + name + (f": {row.depth}-{row.index}" if "depth" in self.settings and row.depth else "")
+        branch, bar, corner = (
+            ("+ ", "|    ", "+ ") if "ascii_only" in self.settings else ("├─", "│    ", "└─")
+        )
+        tree = (
+            "" if row.depth == 0 else branch if row.depth == 1 else bar * (row.depth - 1) + corner
+        )
+        name = type(row.module).__name__ + (
+            f" ({row.name})" if "var_names" in self.settings and row.name else ""
+        )
+        return (
+            tree
+            + name
+            + (f": {row.depth}-{row.index}" if "depth" in self.settings and row.depth else "")
+        )
 
     def cell(self, row: Row, column: str) -> str:
         cut = row.depth == self.depth and not row.leaf
         if column == "num_params":
             count = row.params if cut else row.own()
-            return "(recursive)" if row.again and row.params else f"{count:,}" if count > 0 else "--"
+            return (
+                "(recursive)" if row.again and row.params else f"{count:,}" if count > 0 else "--"
+            )
         if column == "params_percent":
             count = row.params if cut else row.own()
             share = f"{100 * count / max(self.total_params, 1):.2f}%" if count > 0 else "--"
@@ -117,10 +164,16 @@ class ModelStatistics:
             count = sum(one.mult_adds for one in row.below) if cut else row.mult_adds
             return f"{count:,}" if count > 0 else "--"
         if column == "trainable":
-            return "--" if row.params == 0 else {0: "False", row.params: "True"}.get(row.trainable, "Partial")
+            return (
+                "--"
+                if row.params == 0
+                else {0: "False", row.params: "True"}.get(row.trainable, "Partial")
+            )
         if column == "kernel_size":
             kernel = getattr(row.module, "kernel_size", None)
-            return "--" if kernel is None else str(kernel if isinstance(kernel, int) else list(kernel))
+            return (
+                "--" if kernel is None else str(kernel if isinstance(kernel, int) else list(kernel))
+            )
         return str(getattr(row, column) or "--")
 
     def totals(self, line: str) -> Iterator[str]:
@@ -128,22 +181,48 @@ class ModelStatistics:
         yield f"Trainable params: {self.trainable_params:,}"
         yield f"Non-trainable params: {self.total_params - self.trainable_params:,}"
         if self.ran:
-            scale, unit = next(((n, u) for n, u in ((1e12, "T"), (1e9, "G")) if self.total_mult_adds >= n), (1e6, "M"))
-            yield f"Total mult-adds ({unit}): " + (f"{self.total_mult_adds / scale:,.2f}" if self.total_mult_adds else "0")
+            scale, unit = next(
+                ((n, u) for n, u in ((1e12, "T"), (1e9, "G")) if self.total_mult_adds >= n),
+                (1e6, "M"),
+            )
+            yield f"Total mult-adds ({unit}): " + (
+                f"{self.total_mult_adds / scale:,.2f}" if self.total_mult_adds else "0"
+            )
             sizes = self.total_input, 2 * self.total_output_bytes, self.total_param_bytes
-            names = "Input size", "Forward/backward pass size", "Params size", "Estimated Total Size"
+            names = (
+                "Input size",
+                "Forward/backward pass size",
+                "Params size",
+                "Estimated Total Size",
+            )
             yield line
-            yield from (f"{name} (MB): {size / 1e6:.2f}" for name, size in zip(names, [*sizes, sum(sizes)]))
+            yield from (
+                f"{name} (MB): {size / 1e6:.2f}" for name, size in zip(names, [*sizes, sum(sizes)])
+            )
         yield line
 
 
-# -- running the model -----------------------------------------------------------------------------------------------------
+# -- running the model -----------------------------------------------------------------------------
 
-def summary(model: Module, input_size: Any = None, input_data: Any = None, batch_dim: int | None = None,
-            cache_forward_pass: bool | None = None, col_names: Iterable[str] | None = None, col_width: int = 25,
-            depth: int = 3, device: Any = None, dtypes: Sequence[DType] | None = None, mode: str | None = None,
-            row_settings: Iterable[str] | None = None, verbose: int | None = None, **kwargs: Any) -> ModelStatistics:
-    """The layers of a model with the shapes of their outputs and their parameters, as a table that is also printed.
+
+def summary(
+    model: Module,
+    input_size: Any = None,
+    input_data: Any = None,
+    batch_dim: int | None = None,
+    cache_forward_pass: bool | None = None,
+    col_names: Iterable[str] | None = None,
+    col_width: int = 25,
+    depth: int = 3,
+    device: Any = None,
+    dtypes: Sequence[DType] | None = None,
+    mode: str | None = None,
+    row_settings: Iterable[str] | None = None,
+    verbose: int | None = None,
+    **kwargs: Any,
+) -> ModelStatistics:
+    """The layers of a model with the shapes of their outputs and their parameters, as a table that
+    is also printed.
 
     The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of
     arguments), or on numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with
@@ -159,20 +238,30 @@ def summary(model: Module, input_size: Any = None, input_data: Any = None, batch
     8
     """
     ran = input_size is not None or input_data is not None or bool(kwargs)
-    columns = tuple(col_names) if col_names is not None else ("output_size", "num_params") if ran else ("num_params",)
+    columns = (
+        tuple(col_names)
+        if col_names is not None
+        else ("output_size", "num_params")
+        if ran
+        else ("num_params",)
+    )
     settings = tuple(row_settings) if row_settings is not None else ("depth",)
     check_names("col_names", columns, HEADINGS)
     check_names("row_settings", settings, SETTINGS)
     if input_size is not None and input_data is not None:
         raise RuntimeError(explain("Only one of (input_data, input_size) should be specified."))
     if mode not in (None, "eval", "train", "same"):
-        raise RuntimeError(explain(f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'"))
+        raise RuntimeError(
+            explain(
+                f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'"
+            )
+        )
     args, named = arguments(input_size, input_data, batch_dim, dtypes)
     rows = called(model, args, {**named, **kwargs}, mode or "eval") if ran else list(tree(model))
     size = sum(t.nbytes for t in tensors([*args, *named.values()]))
     found = ModelStatistics(rows, size, ran, columns, col_width, depth, settings)
     if verbose is None:
-        verbose = 0 if hasattr(sys, "ps1") else 1           # at the prompt Python shows what is returned
+        verbose = 0 if hasattr(sys, "ps1") else 1  # at the prompt Python shows what is returned
     if verbose > 0:
         print(found)
     return found
@@ -184,7 +273,9 @@ def check_names(what: str, given: Sequence[str], known: Iterable[str]) -> None:
             raise ValueError(explain(f"{what}: {name!r} is not one of {', '.join(known)}"))
 
 
-def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DType] | None) -> tuple[list, dict]:
+def arguments(
+    size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DType] | None
+) -> tuple[list, dict]:
     """Positional and named arguments for the model."""
     if data is not None:
         if isinstance(data, Mapping):
@@ -198,11 +289,18 @@ def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DTyp
         for shape in shapes:
             shape.insert(batch_dim, 1)
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
-    random = Generator().manual_seed(0)           # the program's own numbers go on as if nothing had happened
-    return [from_array(random.uniform(tuple(shape)).astype(kind.numpy)) for shape, kind in zip(shapes, kinds)], {}
+    random = Generator().manual_seed(
+        0
+    )  # the program's own numbers go on as if nothing had happened
+    return [
+        from_array(random.uniform(tuple(shape)).astype(kind.numpy))
+        for shape, kind in zip(shapes, kinds)
+    ], {}
 
 
-def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None) -> Iterator[Row]:
+def tree(
+    module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None
+) -> Iterator[Row]:
     """The rows of all layers, in order of definition."""
     counts = {} if counts is None else counts
     counts[depth] = counts.get(depth, 0) + 1
@@ -225,7 +323,9 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
     def begin(module: Module, inputs: tuple) -> None:
         place = places[id(module)]
         counts[place.depth] = counts.get(place.depth, 0) + 1
-        row = Row(module, place.name, place.depth, counts[place.depth], id(module) in seen, shape(inputs))
+        row = Row(
+            module, place.name, place.depth, counts[place.depth], id(module) in seen, shape(inputs)
+        )
         seen.add(id(module))
         for above in open_rows:
             above.below.append(row)
@@ -234,18 +334,26 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
 
     def end(module: Module, inputs: tuple, outputs: Any) -> None:
         row = open_rows.pop()
-        row.output_size, row.output_bytes = shape(outputs), sum(t.nbytes for t in tensors([outputs]))
+        row.output_size, row.output_bytes = (
+            shape(outputs),
+            sum(t.nbytes for t in tensors([outputs])),
+        )
 
     modes = {module: module.training for module in model.modules()}
-    handles = [h for m in modes for h in (m.register_forward_pre_hook(begin), m.register_forward_hook(end))]
+    handles = [
+        h for m in modes for h in (m.register_forward_pre_hook(begin), m.register_forward_hook(end))
+    ]
     try:
         if mode != "same":
             model.train(mode == "train")
         with no_grad():
             model(*args, **kwargs)
     except Exception as error:
-        raise RuntimeError("Failed to run torchinfo. See above stack traces for more details. Executed layers up to: "
-                           f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}") from error
+        raise RuntimeError(
+            "Failed to run torchinfo. See above stack traces for more details. Executed layers up "
+            "to: "
+            f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
+        ) from error
     finally:
         for handle in handles:
             handle.remove()

@@ -1,4 +1,5 @@
 """torch.utils.model_zoo: the old name of what `torch.hub` has for files of weights."""
+
 from rushlight.serialization.hub import load_state_dict_from_url
 
 load_url = load_state_dict_from_url

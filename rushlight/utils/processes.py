@@ -1,8 +1,10 @@
-"""torch.multiprocessing: Python's own. Tensors are copied between processes, but for those with `share_memory_`.
+"""torch.multiprocessing: Python's own. Tensors are copied between processes, but for those with
+`share_memory_`.
 
-Where processes can be forked they are, also if 'spawn' is asked for: shared memory is handed down to forked processes
-only, and in a program under `rushlight run` they know that `torch` means rushlight.
-"""
+Where processes can be forked they are, also if 'spawn' is asked for: shared memory is handed down
+to forked processes only, and in a program under `rushlight run` they know that `torch` means
+rushlight."""
+
 from __future__ import annotations
 
 import multiprocessing
@@ -13,7 +15,6 @@ from multiprocessing.connection import wait
 from signal import Signals
 from time import monotonic
 from typing import Any
-
 
 
 class ProcessException(Exception):
@@ -29,10 +30,17 @@ class ProcessRaisedException(ProcessException):
 
 
 class ProcessExitedException(ProcessException):
-    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say how."""
+    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say
+    how."""
 
-    def __init__(self, msg: str, error_index: int = 0, error_pid: int | None = None, exit_code: int = 1,
-                 signal_name: str | None = None):
+    def __init__(
+        self,
+        msg: str,
+        error_index: int = 0,
+        error_pid: int | None = None,
+        exit_code: int = 1,
+        signal_name: str | None = None,
+    ):
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
@@ -53,7 +61,8 @@ def set_start_method(method: str | None, force: bool = False) -> None:  # type: 
 
 
 class ProcessContext:
-    """The processes that `spawn` has begun. `join()` waits for them; `processes` and `pids()` tell which they are."""
+    """The processes that `spawn` has begun. `join()` waits for them; `processes` and `pids()` tell
+    which they are."""
 
     def __init__(self, processes: list[Any]):
         self.processes = processes
@@ -63,8 +72,9 @@ class ProcessContext:
         return [one.pid for one in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Whether all have ended, after so many seconds at most. ProcessRaisedException where one has raised an exception,
-        ProcessExitedException where one has exited otherwise; the others are ended then."""
+        """Whether all have ended, after so many seconds at most. ProcessRaisedException where one
+        has raised an exception, ProcessExitedException where one has exited otherwise; the others
+        are ended then."""
         end = None if timeout is None else monotonic() + timeout
         running = {one.sentinel: one for one in self.processes}
         while running:
@@ -86,18 +96,29 @@ class ProcessContext:
             other.join()
         i = self.processes.index(one)
         if one.exitcode == 1:
-            raise ProcessRaisedException(f"process {i} terminated with exit code 1; its own error stands above", i, one.pid)
+            raise ProcessRaisedException(
+                f"process {i} terminated with exit code 1; its own error stands above", i, one.pid
+            )
         name = Signals(-one.exitcode).name if one.exitcode < 0 else None
         how = f"signal {name}" if name else f"exit code {one.exitcode}"
-        raise ProcessExitedException(f"process {i} terminated with {how}", i, one.pid, one.exitcode, name)
+        raise ProcessExitedException(
+            f"process {i} terminated with {how}", i, one.pid, one.exitcode, name
+        )
 
 
 SpawnContext = ProcessContext
 
 
-def spawn(fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-          start_method: str = "spawn") -> ProcessContext | None:
-    """fn(i, *args) for i < nprocs, each in a process of its own. ProcessRaisedException if one fails.
+def spawn(
+    fn: Callable,
+    args: tuple = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """fn(i, *args) for i < nprocs, each in a process of its own. ProcessRaisedException if one
+    fails.
 
     With join=False a ProcessContext of them, which run on.
     """

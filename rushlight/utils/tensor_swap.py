@@ -1,11 +1,12 @@
 """torch.utils.swap_tensors: two tensors change places, wherever they are held."""
+
 from __future__ import annotations
 
 from typing import Any
 from weakref import ref
 
-from rushlight.core.node import Node
 from rushlight.base.errors import explain
+from rushlight.core.node import Node
 from rushlight.core.tensor import AccumulateGrad, Tensor
 
 SLOTS = ("_array", "_node", "_grad", "_viewing", "_writes")
@@ -23,8 +24,13 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """
     for t in (t1, t2):
         if any(view() is not None for view in getattr(t, "_views", ())):
-            raise RuntimeError(explain("swap_tensors: a tensor that has views cannot be swapped", "drop the views first",
-                                       shape=tuple(t.shape)))
+            raise RuntimeError(
+                explain(
+                    "swap_tensors: a tensor that has views cannot be swapped",
+                    "drop the views first",
+                    shape=tuple(t.shape),
+                )
+            )
     first, second = content(t1), content(t2)
     fill(t1, *second)
     fill(t2, *first)
@@ -43,5 +49,5 @@ def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]
     vars(t).clear()
     vars(t).update(attributes)
     node: Node | None = t._node
-    if isinstance(node, AccumulateGrad):          # the leaf's gradient now goes to this tensor
+    if isinstance(node, AccumulateGrad):  # the leaf's gradient now goes to this tensor
         node.tensor = ref(t)

@@ -1,4 +1,6 @@
-"""torch.utils.weak: dictionaries whose keys are objects themselves, tensors for example, and go when those go."""
+"""torch.utils.weak: dictionaries whose keys are objects themselves, tensors for example, and go
+when those go."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
@@ -9,7 +11,8 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDi
 
 
 class WeakIdRef(ref):
-    """A weak reference that is equal to another if both are to the same object: tensors compare their elements."""
+    """A weak reference that is equal to another if both are to the same object: tensors compare
+    their elements."""
 
     __slots__ = ["_id"]
 

@@ -1,4 +1,6 @@
-"""Images: `datasets` of them, `transforms` and `utils`, with torchvision's names. Pillow is used where it is installed."""
+"""Images: `datasets` of them, `transforms` and `utils`, with torchvision's names. Pillow is used
+where it is installed."""
+
 from __future__ import annotations
 
 from importlib import import_module

@@ -1,4 +1,5 @@
 """What an image is: a Pillow image, a tensor (..., H, W), or an array (H, W) or (H, W, C)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from rushlight.core.tensor import Tensor, from_array
 
 
 class InterpolationMode(Enum):
-    """How values between pixels are found: a name of these, or Pillow's number for it (`Image.BICUBIC`).
+    """How values between pixels are found: a name of these, or Pillow's number for it
+    (`Image.BICUBIC`).
 
     >>> mode = rushlight.vision.transforms.InterpolationMode.NEAREST
     >>> rushlight.vision.transforms.Resize(4, mode)(rushlight.tensor([[[0, 1], [2, 3]]]))[0, 0]
@@ -31,14 +33,22 @@ class InterpolationMode(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> InterpolationMode | None:
-        by_number = {number: mode for mode, number in RESAMPLING.items() if mode is not cls.NEAREST_EXACT}
+        by_number = {
+            number: mode for mode, number in RESAMPLING.items() if mode is not cls.NEAREST_EXACT
+        }
         return by_number.get(value) if isinstance(value, int) else None
 
 
 # Pillow's numbers for them
-RESAMPLING = {InterpolationMode.NEAREST: 0, InterpolationMode.NEAREST_EXACT: 0, InterpolationMode.LANCZOS: 1,
-              InterpolationMode.BILINEAR: 2, InterpolationMode.BICUBIC: 3, InterpolationMode.BOX: 4,
-              InterpolationMode.HAMMING: 5}
+RESAMPLING = {
+    InterpolationMode.NEAREST: 0,
+    InterpolationMode.NEAREST_EXACT: 0,
+    InterpolationMode.LANCZOS: 1,
+    InterpolationMode.BILINEAR: 2,
+    InterpolationMode.BICUBIC: 3,
+    InterpolationMode.BOX: 4,
+    InterpolationMode.HAMMING: 5,
+}
 
 
 def pillow() -> ModuleType | None:
@@ -58,8 +68,11 @@ def is_pillow(image: Any) -> bool:
 def check_image(image: Any) -> None:
     """TypeError for what is no image."""
     if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
-        raise TypeError(f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an array "
-                        "(H, W) or (H, W, C)")
+        raise TypeError(
+            f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an "
+            "array "
+            "(H, W) or (H, W, C)"
+        )
 
 
 def size_of(image: Any) -> tuple[int, int]:
@@ -90,7 +103,8 @@ def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
 
 
 def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
-    """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
+    """An image with its pixels, (..., H, W), changed by a function that works on the last two
+    dimensions."""
     check_image(image)
     if isinstance(image, Tensor):
         return from_array(function(image._array))

@@ -1,4 +1,5 @@
 """Images in files as tensors (C, H, W) uint8, read and written by Pillow: torchvision.io."""
+
 from __future__ import annotations
 
 import io
@@ -14,8 +15,19 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import pillow
 from rushlight.vision.transforms.basics import pil_to_tensor, to_pil_image
 
-__all__ = ["ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png", "read_file",
-           "read_image", "write_file", "write_jpeg", "write_png"]
+__all__ = [
+    "ImageReadMode",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "read_file",
+    "read_image",
+    "write_file",
+    "write_jpeg",
+    "write_png",
+]
 
 
 class ImageReadMode(Enum):
@@ -35,13 +47,23 @@ class ImageReadMode(Enum):
     RGB_ALPHA = 4
 
 
-MODES = {ImageReadMode.GRAY: "L", ImageReadMode.GRAY_ALPHA: "LA", ImageReadMode.RGB: "RGB", ImageReadMode.RGB_ALPHA: "RGBA"}
+MODES = {
+    ImageReadMode.GRAY: "L",
+    ImageReadMode.GRAY_ALPHA: "LA",
+    ImageReadMode.RGB: "RGB",
+    ImageReadMode.RGB_ALPHA: "RGBA",
+}
 
 
 def pillow_or_error() -> ModuleType:
     found = pillow()
     if found is None:
-        raise ImportError(explain("images are read and written with Pillow, which is not installed", "pip install pillow"))
+        raise ImportError(
+            explain(
+                "images are read and written with Pillow, which is not installed",
+                "pip install pillow",
+            )
+        )
     return found
 
 
@@ -69,7 +91,11 @@ def write_file(filename: str | os.PathLike, data: Tensor) -> None:
     data._array.astype(np.uint8).tofile(filename)
 
 
-def read_image(path: str | os.PathLike, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
+def read_image(
+    path: str | os.PathLike,
+    mode: Any = ImageReadMode.UNCHANGED,
+    apply_exif_orientation: bool = False,
+) -> Tensor:
     """The image in a file, (C, H, W) uint8, with the channels that `mode` says.
 
     >>> import os, tempfile
@@ -81,7 +107,9 @@ def read_image(path: str | os.PathLike, mode: Any = ImageReadMode.UNCHANGED, app
     return decode_image(os.fspath(path), mode, apply_exif_orientation)
 
 
-def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
+def decode_image(
+    input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
+) -> Tensor:
     """The image in a file, named or given as its bytes, (N,) uint8: (C, H, W) uint8.
 
     >>> data = rushlight.vision.io.encode_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
@@ -89,9 +117,12 @@ def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_ori
     torch.Size([3, 2, 4])
     """
     mode = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
-    with pillow_or_error().open(io.BytesIO(input._array.tobytes()) if isinstance(input, Tensor) else input) as image:
+    with pillow_or_error().open(
+        io.BytesIO(input._array.tobytes()) if isinstance(input, Tensor) else input
+    ) as image:
         if apply_exif_orientation:
             from PIL import ImageOps
+
             image = ImageOps.exif_transpose(image)
         wanted = MODES.get(mode, "RGB" if image.mode in ("P", "CMYK", "YCbCr") else image.mode)
         return pil_to_tensor(image if image.mode == wanted else image.convert(wanted))

@@ -1,4 +1,5 @@
 """Images side by side, and images in files: torchvision.utils."""
+
 from __future__ import annotations
 
 import os
@@ -16,13 +17,20 @@ from rushlight.vision.images import pillow
 __all__ = ["draw_bounding_boxes", "draw_segmentation_masks", "make_grid", "save_image"]
 
 
-def make_grid(tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False,
-              value_range: tuple[float, float] | None = None, scale_each: bool = False, pad_value: float = 0.0) -> Tensor:
+def make_grid(
+    tensor: Tensor | Sequence[Tensor],
+    nrow: int = 8,
+    padding: int = 2,
+    normalize: bool = False,
+    value_range: tuple[float, float] | None = None,
+    scale_each: bool = False,
+    pad_value: float = 0.0,
+) -> Tensor:
     """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...), `nrow` of them in a row.
 
-    One channel becomes three. `normalize`: from `value_range`, or from the smallest to the largest value (of each image
-    with `scale_each`), to 0..1. One image (C, H, W), or one (H, W), is returned without a frame. TypeError for anything
-    else than tensors.
+    One channel becomes three. `normalize`: from `value_range`, or from the smallest to the largest
+    value (of each image with `scale_each`), to 0..1. One image (C, H, W), or one (H, W), is
+    returned without a frame. TypeError for anything else than tensors.
 
     >>> rushlight.vision.utils.make_grid(rushlight.rand(12, 3, 10, 10), nrow=5).shape
     torch.Size([3, 38, 62])
@@ -37,10 +45,12 @@ def make_grid(tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2
     n, channels, height, width = images.shape
     columns = min(nrow, n)
     rows, high, wide = -(-n // columns), height + padding, width + padding
-    grid = np.full((channels, rows * high + padding, columns * wide + padding), pad_value, images.dtype)
+    grid = np.full(
+        (channels, rows * high + padding, columns * wide + padding), pad_value, images.dtype
+    )
     for i, image in enumerate(images):
         top, left = i // columns * high + padding, i % columns * wide + padding
-        grid[:, top:top + height, left:left + width] = image
+        grid[:, top : top + height, left : left + width] = image
     return from_array(grid)
 
 
@@ -63,14 +73,20 @@ def with_colors(images: ndarray) -> ndarray:
 
 def stretch(images: ndarray, value_range: tuple[float, float] | None) -> None:
     """From the range, or from their own, to 0..1, in place."""
-    low, high = value_range if value_range is not None else (float(images.min()), float(images.max()))
+    low, high = (
+        value_range if value_range is not None else (float(images.min()), float(images.max()))
+    )
     np.clip(images, low, high, out=images)
     images -= low
     images /= max(high - low, 1e-5)
 
 
-def save_image(tensor: Tensor | Sequence[Tensor], fp: str | os.PathLike | IO[bytes], format: str | None = None,
-               **kwargs: Any) -> None:
+def save_image(
+    tensor: Tensor | Sequence[Tensor],
+    fp: str | os.PathLike | IO[bytes],
+    format: str | None = None,
+    **kwargs: Any,
+) -> None:
     """Write an image with values in 0..1, or `make_grid(tensor, **kwargs)` of several, to a file.
 
     The format is that of the file's name, or `format`. ImportError where Pillow is not installed.
@@ -83,7 +99,11 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: str | os.PathLike | IO[byt
     """
     module = pillow()
     if module is None:
-        raise ImportError(explain("save_image writes files with Pillow, which is not installed", "pip install pillow"))
+        raise ImportError(
+            explain(
+                "save_image writes files with Pillow, which is not installed", "pip install pillow"
+            )
+        )
     grid = make_grid(tensor, **kwargs)._array
     pixels = np.clip(grid * 255 + 0.5, 0, 255).transpose(1, 2, 0).astype(np.uint8)
     module.fromarray(pixels).save(fp, format=format)

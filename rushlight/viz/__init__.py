@@ -1,4 +1,5 @@
-"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward step by step."""
+"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward
+step by step."""
 
 from rushlight.viz.drawing import Drawing, graph
 from rushlight.viz.graph import Box, Graph
@@ -7,4 +8,16 @@ from rushlight.viz.plots import Plot, plot
 from rushlight.viz.svg import png, svg
 from rushlight.viz.text import dot, print_graph
 
-__all__ = ["Box", "Drawing", "Graph", "Plot", "dot", "graph", "html", "plot", "png", "print_graph", "svg"]
+__all__ = [
+    "Box",
+    "Drawing",
+    "Graph",
+    "Plot",
+    "dot",
+    "graph",
+    "html",
+    "plot",
+    "png",
+    "print_graph",
+    "svg",
+]

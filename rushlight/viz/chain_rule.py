@@ -1,4 +1,5 @@
-"""The chain rule of one derivative: every factor, every path, their sum, in words, numbers and LaTeX."""
+"""The chain rule of one derivative: every factor, every path, their sum, in words, numbers and
+LaTeX."""
 
 from __future__ import annotations
 
@@ -9,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
 from rushlight.core.engine import leading_to, reachable, second_time, sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node
-from rushlight.base.errors import explain as message
-from rushlight.introspect.formulas import Formula
 from rushlight.core.tensor import Tensor
-from rushlight.viz.graph import Params, check_recorded
+from rushlight.introspect.formulas import Formula
 from rushlight.viz.array_preview import rounded
-from rushlight.viz.steps import forward_values
+from rushlight.viz.graph import Params, check_recorded
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
     Symbols,
@@ -28,6 +28,7 @@ from rushlight.viz.graph_formulas import (
     total,
     users_tensors,
 )
+from rushlight.viz.steps import forward_values
 
 MAX_PATHS = 64  # paths listed one by one
 
@@ -36,9 +37,8 @@ MAX_PATHS = 64  # paths listed one by one
 class Factor:
     """A factor of a path: d `result` / d `operand`.
 
-    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it is no plain formula, as
-    for a matrix product. `value`: for an elementwise op.
-    """
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it
+    is no plain formula, as for a matrix product. `value`: for an elementwise op."""
 
     result: str
     operand: str
@@ -60,25 +60,36 @@ class Path:
     share: np.ndarray
 
     def formula(self, full: bool = True) -> Any:
-        """The product of the factors, in leaves or in the names of the steps; None if a factor is no plain formula."""
+        """The product of the factors, in leaves or in the names of the steps; None if a factor is
+        no plain formula."""
         parts = [f.full if full else f.formula for f in self.factors]
         return None if any(f.full is None for f in self.factors) else product(parts)
 
     def __str__(self) -> str:
-        return " → ".join([*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""])
+        return " → ".join(
+            [*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""]
+        )
 
 
 class Explanation:
     """The chain rule of d `output` / d `wrt`.
 
-    `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more than 64, `count`
-    tells how many); `formula`: the derivative, in leaves if it is not too large, else in the names of the steps;
-    `value`: what backward computes; `values`: what the names in the formulas hold. `print` gives it as text, a notebook
-    as a page, `latex` the derivative.
-    """
+    `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more
+    than 64, `count` tells how many); `formula`: the derivative, in leaves if it is not too large,
+    else in the names of the steps; `value`: what backward computes; `values`: what the names in the
+    formulas hold. `print` gives it as text, a notebook as a page, `latex` the derivative."""
 
-    def __init__(self, output: str, wrt: str, steps: list, factors: list[Factor], paths: list[Path], count: int,
-                 value: Tensor, values: dict[str, Any]):  # fmt: skip
+    def __init__(
+        self,
+        output: str,
+        wrt: str,
+        steps: list,
+        factors: list[Factor],
+        paths: list[Path],
+        count: int,
+        value: Tensor,
+        values: dict[str, Any],
+    ):
         self.output, self.wrt, self.steps, self.factors = output, wrt, steps, factors
         self.paths, self.count, self.value, self.values = paths, count, value, values
         self.formula = self.summed(full=True)
@@ -93,12 +104,18 @@ class Explanation:
 
     @property
     def latex(self) -> str:
-        """The derivative as an equation; the sum over paths of products of partial derivatives if it is no formula."""
+        """The derivative as an equation; the sum over paths of products of partial derivatives if
+        it is no formula."""
         name = f"\\frac{{\\partial {tex(self.output)}}}{{\\partial {tex(self.wrt)}}}"
         if self.formula is not None:
             return f"{name} = {tex(self.formula)}"
-        products = [" \\, ".join(f"\\frac{{\\partial {tex(f.result)}}}{{\\partial {tex(f.operand)}}}" for f in path.factors)
-                    for path in self.paths]  # fmt: skip
+        products = [
+            " \\, ".join(
+                f"\\frac{{\\partial {tex(f.result)}}}{{\\partial {tex(f.operand)}}}"
+                for f in path.factors
+            )
+            for path in self.paths
+        ]
         return f"{name} = {' + '.join(products)}" if products else name
 
     def __str__(self) -> str:
@@ -110,22 +127,37 @@ class Explanation:
         yield f"d{self.output}/d{self.wrt} by the chain rule"
         yield ""
         yield "Forward, in steps:"
-        yield from table([[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps])
+        yield from table(
+            [[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps]
+        )
         yield ""
         yield "The derivative of each step by its inputs:"
-        yield from table([[f"  d{f.result}/d{f.operand}", f"= {f.text}" if f.formula is not None else said(f),
-                           f"= {shown(f.value)}" if f.value is not None else ""] for f in self.factors])  # fmt: skip
+        yield from table(
+            [
+                [
+                    f"  d{f.result}/d{f.operand}",
+                    f"= {f.text}" if f.formula is not None else said(f),
+                    f"= {shown(f.value)}" if f.value is not None else "",
+                ]
+                for f in self.factors
+            ]
+        )
         yield ""
         yield from self.path_lines()
         yield f"d{self.output}/d{self.wrt} = {shown(self.value._array)}"
 
     def path_lines(self) -> Iterator[str]:
         if not self.paths:
-            yield f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list (at most {MAX_PATHS})."
+            yield (
+                f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list "
+                f"(at most {MAX_PATHS})."
+            )
             return
         ways = "One path leads" if self.count == 1 else f"{self.count} paths lead"
-        yield f"{ways} from {self.output} to {self.wrt}. Along a path the factors are multiplied" + \
-            ("." if self.count == 1 else "; the paths are added:")
+        yield (
+            f"{ways} from {self.output} to {self.wrt}. Along a path the factors are multiplied"
+            + ("." if self.count == 1 else "; the paths are added:")
+        )
         rows = []
         for path in self.paths:
             factors = " · ".join(bracketed(f.text) for f in path.factors) or "1"
@@ -137,20 +169,24 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         value = escape(shown(self.value._array))
-        return f"<div>$$\\displaystyle {escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
+        return (
+            "<div>$$\\displaystyle "
+            f"{escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
+        )
 
 
 def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
-    """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all paths.
+    """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all
+    paths.
 
-    Steps have the names of your variables, where they have some (or of `params`: a dict or a module), and letters else.
-    `output` has one element; `wrt` any shape, and may be a leaf or a tensor on the way. Where all steps are elementwise
-    the derivative is a formula, with the branches that are taken here; elsewhere a path tells its rules, and its share
-    is computed.
-    Nothing is freed and no `.grad` changes. A constant that was added is not kept by the graph; the shortest decimal
-    that gives the result stands for it.
-    Raises `ValueError` where nothing was recorded for `output`, `RuntimeError` for one of several elements, where `wrt`
-    was not used, and for a graph that was freed.
+    Steps have the names of your variables, where they have some (or of `params`: a dict or a
+    module), and letters else. `output` has one element; `wrt` any shape, and may be a leaf or a
+    tensor on the way. Where all steps are elementwise the derivative is a formula, with the
+    branches that are taken here; elsewhere a path tells its rules, and its share is computed.
+    Nothing is freed and no `.grad` changes. A constant that was added is not kept by the graph; the
+    shortest decimal that gives the result stands for it. Raises `ValueError` where nothing was
+    recorded for `output`, `RuntimeError` for one of several elements, where `wrt` was not used, and
+    for a graph that was freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
@@ -176,8 +212,13 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     """
     check_recorded(output)
     if wrt._node is None:
-        raise RuntimeError(message("One of the differentiated Tensors does not require grad",
-                                   "call requires_grad_() on it before it is used", shape=tuple(wrt.shape)))  # fmt: skip
+        raise RuntimeError(
+            message(
+                "One of the differentiated Tensors does not require grad",
+                "call requires_grad_() on it before it is used",
+                shape=tuple(wrt.shape),
+            )
+        )
     (value,) = grad(output, wrt, retain_graph=True)
     assert output._node is not None
     order = reachable([output._node])
@@ -195,8 +236,15 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
 class Chain:
     """The nodes between output and `wrt`, from which an explanation is made."""
 
-    def __init__(self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str],
-                 called: dict[int, str]):
+    def __init__(
+        self,
+        output: Tensor,
+        wrt: Tensor,
+        order: list[Node],
+        between: set[Node],
+        names: dict[Node, str],
+        called: dict[int, str],
+    ):
         self.output, self.wrt, self.order = output, wrt, order
         self.between = [node for node in order if node in between]
         self.values = forward_values(output)
@@ -207,15 +255,27 @@ class Chain:
         s, top, end = self.symbols, self.output._node, self.wrt._node
         assert top is not None
         assert end is not None
-        steps = [(s.names[node], s.step(node), self.values.get(node))
-                 for node in reversed(self.order) if not node.leaf]  # fmt: skip
+        steps = [
+            (s.names[node], s.step(node), self.values.get(node))
+            for node in reversed(self.order)
+            if not node.leaf
+        ]
         inner = [node for node in self.between if node is not end]
         for node in inner:
             for slot in self.slots(node):
                 self.factors[node, slot] = self.factor(node, slot)
         count = self.count()
         paths = [self.path(way) for way in self.ways()] if count <= MAX_PATHS else []
-        return Explanation(s.names[top], s.names[end], steps, [*self.factors.values()], paths, count, value, s.held())
+        return Explanation(
+            s.names[top],
+            s.names[end],
+            steps,
+            [*self.factors.values()],
+            paths,
+            count,
+            value,
+            s.held(),
+        )
 
     def slots(self, node: Node) -> list[int]:
         """The inputs of a node from which `wrt` can be reached."""
@@ -226,7 +286,11 @@ class Chain:
         s, edge = self.symbols, node.edges[slot]
         local = s.local(node, slot, {}, Formula("name", s.names[node]))
         full = s.local(node, slot, s.full, s.full[node]) if edge.shape == node.shape else None
-        full = s.local(node, slot, {}, s.name(node)) if full is not None and size(full) > 2 * MAX_SYMBOLS else full
+        full = (
+            s.local(node, slot, {}, s.name(node))
+            if full is not None and size(full) > 2 * MAX_SYMBOLS
+            else full
+        )
         value = None
         if local is not None and edge.shape == node.shape:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
@@ -241,7 +305,11 @@ class Chain:
         ways: dict[Node, int] = {}
         wanted = set(self.between)
         for node in reversed(self.between):
-            ways[node] = 1 if node is self.wrt._node else sum(ways[edge] for edge in node.edges if edge in wanted)
+            ways[node] = (
+                1
+                if node is self.wrt._node
+                else sum(ways[edge] for edge in node.edges if edge in wanted)
+            )
         return ways.get(self.output._node, 0)  # type: ignore[arg-type]
 
     def ways(self) -> Iterator[list[tuple[Node, int]]]:
@@ -252,7 +320,9 @@ class Chain:
             if node is self.wrt._node:
                 yield way
                 continue
-            stack += [(node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))]
+            stack += [
+                (node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))
+            ]
 
     def path(self, way: list[tuple[Node, int]]) -> Path:
         """The path with the gradient that it contributes."""
@@ -264,7 +334,7 @@ class Chain:
         return Path(tuple(self.factors[step] for step in way), np.array(g))
 
 
-# -- text ------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------
 
 
 def table(rows: list[list[str]]) -> Iterator[str]:
@@ -284,7 +354,9 @@ def shown(value: Any) -> str:
     wide = value.astype(complex if value.dtype.kind == "c" else float)
     if wide.dtype.kind == "c":
         return f"shape {value.shape}, mean {wide.mean():.4g}"
-    return f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
+    return (
+        f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
+    )
 
 
 def said(f: Factor) -> str:
@@ -298,4 +370,3 @@ def bracketed(text: str) -> str:
 def tex(value: Any) -> str:
     from_name = Formula("name", value) if isinstance(value, str) else value
     return from_name.latex if isinstance(from_name, Formula) else str(from_name)
-

@@ -1,4 +1,5 @@
-"""Who contributed to a gradient: the parts that meet in a tensor's `.grad`, and what each of them added."""
+"""Who contributed to a gradient: the parts that meet in a tensor's `.grad`, and what each of them
+added."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rushlight.base.errors import explain as message
 from rushlight.core.engine import held_tensors, reachable
 from rushlight.core.node import Node
-from rushlight.base.errors import explain as message
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.viz.chain_rule import shown, table
 from rushlight.viz.graph import check_recorded
@@ -18,8 +19,8 @@ from rushlight.viz.steps import record
 
 @dataclass(frozen=True)
 class Part:
-    """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`: the gradient; `made_at`:
-    the op's statement."""
+    """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`:
+    the gradient; `made_at`: the op's statement."""
 
     user: Node
     slot: int
@@ -31,7 +32,8 @@ class Part:
 
 
 class Contributions:
-    """The parts of a gradient, in the order in which backward adds them. `total` is their sum, to the bit."""
+    """The parts of a gradient, in the order in which backward adds them. `total` is their sum, to
+    the bit."""
 
     def __init__(self, parts: list[Part]):
         self.parts = parts
@@ -48,7 +50,9 @@ class Contributions:
         """(op, what it sent in all) for each op that used the tensor: x * x uses x twice."""
         sums: dict[Node, np.ndarray] = {}
         for part in self.parts:
-            sums[part.user] = sums[part.user] + part.share._array if part.user in sums else part.share._array
+            sums[part.user] = (
+                sums[part.user] + part.share._array if part.user in sums else part.share._array
+            )
         return [(user, from_array(np.asarray(array))) for user, array in sums.items()]
 
     def __len__(self) -> int:
@@ -62,22 +66,32 @@ class Contributions:
         rows = []
         for user, share in self.by_use():
             part = float(np.linalg.norm(share._array)) / whole if whole else 0.0
-            rows.append([f"  {user.name()}", shown(share._array), f"|part| / |sum| {part:.0%}", user.made_at])
+            rows.append(
+                [
+                    f"  {user.name()}",
+                    shown(share._array),
+                    f"|part| / |sum| {part:.0%}",
+                    user.made_at,
+                ]
+            )
         head = f"{len(rows)} uses sent gradients, which add up to {shown(self.total._array)}:"
         return "\n".join([head, *table(rows)])
 
     __repr__ = __str__
 
 
-def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None) -> Contributions:
+def contributions(
+    w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None
+) -> Contributions:
     """The parts of d of / d w: one part for each use of `w` on a path to `of`.
 
-    w.grad = sum of parts: a residual branch and the main one, the time steps of a recurrent network, the layers that
-    share a weight. The parts, added in order, are the gradient to the bit (before hooks on `w` itself). Nothing is
-    freed and no `.grad` changes. `of`: left out, the loss: of your variables' tensors of one element that depend on
-    `w`, the last that was computed. `gradient`: as for `of.backward(gradient)`.
-    Raises `ValueError` where nothing was recorded for `of`, `RuntimeError` where `w` was not used in it, and for a
-    graph that was freed: ask before `backward()`, or say `backward(retain_graph=True)`.
+    w.grad = sum of parts: a residual branch and the main one, the time steps of a recurrent
+    network, the layers that share a weight. The parts, added in order, are the gradient to the bit
+    (before hooks on `w` itself). Nothing is freed and no `.grad` changes. `of`: left out, the loss:
+    of your variables' tensors of one element that depend on `w`, the last that was computed.
+    `gradient`: as for `of.backward(gradient)`. Raises `ValueError` where nothing was recorded for
+    `of`, `RuntimeError` where `w` was not used in it, and for a graph that was freed: ask before
+    `backward()`, or say `backward(retain_graph=True)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -89,20 +103,44 @@ def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None =
     check_recorded(of)
     assert of._node is not None
     if w._node is None or w._node not in reachable([of._node]):
-        raise RuntimeError(message("One of the differentiated Tensors appears to not have been used in the graph.",
-                                   "compute `of` from w, where w has requires_grad=True", shape=tuple(w.shape)))  # fmt: skip
+        raise RuntimeError(
+            message(
+                "One of the differentiated Tensors appears to not have been used in the graph.",
+                "compute `of` from w, where w has requires_grad=True",
+                shape=tuple(w.shape),
+            )
+        )
     if w._node is of._node:
-        raise RuntimeError(message("contributions: w is the output itself", "ask for a tensor that it was computed from"))
-    parts = [Part(step.node, a.slot, from_array(a.part)) for step in record(of, gradient)
-             for a in step.arrivals if a.target is w._node]  # fmt: skip
+        raise RuntimeError(
+            message(
+                "contributions: w is the output itself",
+                "ask for a tensor that it was computed from",
+            )
+        )
+    parts = [
+        Part(step.node, a.slot, from_array(a.part))
+        for step in record(of, gradient)
+        for a in step.arrivals
+        if a.target is w._node
+    ]
     return Contributions(parts)
 
 
 def the_loss(w: Tensor) -> Tensor:
-    """Of the tensors of one element in the user's variables, the last computed that depends on `w`."""
-    found = {t._node: t for _, t in held_tensors() if t._array.size == 1 and t._node is not None and t._node is not w._node}
+    """Of the tensors of one element in the user's variables, the last computed that depends on
+    `w`."""
+    found = {
+        t._node: t
+        for _, t in held_tensors()
+        if t._array.size == 1 and t._node is not None and t._node is not w._node
+    }
     for node in sorted(found, key=lambda node: node.seq, reverse=True):
         if w._node in reachable([node]):
             return found[node]
-    raise RuntimeError(message("contributions: none of your variables is a number computed from w",
-                               "name it: contributions(w, of=loss)", shape=tuple(w.shape)))  # fmt: skip
+    raise RuntimeError(
+        message(
+            "contributions: none of your variables is a number computed from w",
+            "name it: contributions(w, of=loss)",
+            shape=tuple(w.shape),
+        )
+    )

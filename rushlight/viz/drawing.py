@@ -12,7 +12,8 @@ from rushlight.viz.text import dot_text, grouped, lines
 
 
 class Drawing(Graph):
-    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and `inputs` are its data.
+    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and
+    `inputs` are its data.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> isinstance(rushlight.viz.graph(x * x), rushlight.viz.Drawing)
@@ -46,11 +47,12 @@ class Drawing(Graph):
 def graph(output: Any, params: Params = None) -> Drawing:
     """The graph that backward will walk from the tensor `output`: every op and every leaf once.
 
-    Boxes show name, shape, result and gradient, as far as they are known: the numbers of a small tensor, of a larger one
-    the smallest, the largest and the mean. `params` names the leaves, and so the modules: a dict `{name: tensor}`,
-    `model.named_parameters()` or the model. More than 40 boxes are drawn by module, one box each; `collapse=False` draws
-    all, a number says how many names deep ("layer1.0" is 2). The result has `dot()`, `svg()`, `png(path)`, is a tree as
-    text, and a picture in a notebook. Raises `ValueError` where nothing was recorded for `output`.
+    Boxes show name, shape, result and gradient, as far as they are known: the numbers of a small
+    tensor, of a larger one the smallest, the largest and the mean. `params` names the leaves, and
+    so the modules: a dict `{name: tensor}`, `model.named_parameters()` or the model. More than 40
+    boxes are drawn by module, one box each; `collapse=False` draws all, a number says how many
+    names deep ("layer1.0" is 2). The result has `dot()`, `svg()`, `png(path)`, is a tree as text,
+    and a picture in a notebook. Raises `ValueError` where nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)

@@ -9,23 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.node import Node, Output
 from rushlight.base.errors import user_frame
-from rushlight.ops.math.elementwise import add, pow, sub, where
-from rushlight.introspect.formulas import Formula, formula
-from rushlight.core.worlds import ARRAYS, ruled_inputs
+from rushlight.core.node import Node, Output
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import ARRAYS, ruled_inputs
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.ops.math.elementwise import add, pow, sub, where
 from rushlight.viz.graph import Params, pairs
 
-MAX_SYMBOLS = 200  # symbols and operators in a formula; a larger subexpression gets a name of its own
+MAX_SYMBOLS = (
+    200  # symbols and operators in a formula; a larger subexpression gets a name of its own
+)
 LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other meanings
 
 
 class Symbols:
-    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name: value} of
-    the names in formulas."""
+    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known.
+    `known`: {name: value} of the names in formulas."""
 
-    def __init__(self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], called: dict[int, str]):
+    def __init__(
+        self,
+        order: list[Node],
+        values: dict[Node, np.ndarray],
+        names: dict[Node, str],
+        called: dict[int, str],
+    ):
         self.values, self.names, self.called = values, names, called
         self.taken = {*names.values(), "e", "g", "i"}
         self.fresh = (name for name in letters() if name not in self.taken)
@@ -45,10 +53,15 @@ class Symbols:
         return Formula("name", self.names[node])
 
     def in_leaves(self, node: Node) -> Formula:
-        """The node's result as a formula of leaves; its name if that is too large or contains an unknown constant."""
+        """The node's result as a formula of leaves; its name if that is too large or contains an
+        unknown constant."""
         made = None if node.leaf else self.forward(node, self.full)
         vague = any(edge in self.vague for edge in node.edges)
-        if isinstance(made, Formula) and size(made) <= MAX_SYMBOLS and not (vague and node in self.values):
+        if (
+            isinstance(made, Formula)
+            and size(made) <= MAX_SYMBOLS
+            and not (vague and node in self.values)
+        ):
             self.vague.update((node,) if vague else ())
             return made
         if node not in self.values:
@@ -56,12 +69,17 @@ class Symbols:
         return self.name(node)
 
     def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
-        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is no formula."""
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is
+        no formula."""
         op = node.op
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
         given = self.given(node, inputs)
-        return self.applied(op.forward, given) if all(given.get(n) is not None for n in op.inputs + op.settings) else None
+        return (
+            self.applied(op.forward, given)
+            if all(given.get(n) is not None for n in op.inputs + op.settings)
+            else None
+        )
 
     def step(self, node: Node) -> str:
         """The op as text, in the names of its inputs; "?" for an unknown constant."""
@@ -70,12 +88,15 @@ class Symbols:
             return str(made)
         inputs = [self.names[edge] if edge is not None else "?" for edge in node.edges]
         if node.op is not None and node.op.elementwise and not node.op.settings:
-            symbols = {name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)}
+            symbols = {
+                name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)
+            }
             return str(self.applied(node.op.forward, symbols))
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is no formula."""
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is
+        no formula."""
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None
@@ -87,13 +108,19 @@ class Symbols:
         if node.op is None or isinstance(node, Output) or node.op.inputs == ("tensors",):
             return None
         rule = node.op.rules[ruled_inputs(node.op)[slot]]
-        known = {name: value for name, value in self.given(node, {}).items() if not isinstance(value, Formula)}
+        known = {
+            name: value
+            for name, value in self.given(node, {}).items()
+            if not isinstance(value, Formula)
+        }
         made = self.applied(rule, known) if rule is not None else None
         return None if made is None else str(made)
 
     def applied(self, function: Any, given: dict[str, Any]) -> Any:
         try:
-            return simple(formula(function, {k: v for k, v in given.items() if v is not None}), self.truth)
+            return simple(
+                formula(function, {k: v for k, v in given.items() if v is not None}), self.truth
+            )
         except (TypeError, ValueError, ArithmeticError):
             return None
 
@@ -102,7 +129,8 @@ class Symbols:
         return {**self.known, **{self.names[node]: value for node, value in self.values.items()}}
 
     def truth(self, condition: Formula) -> bool | None:
-        """Whether a comparison of numbers is true; None if it compares arrays, or a value is unknown."""
+        """Whether a comparison of numbers is true; None if it compares arrays, or a value is
+        unknown."""
         try:
             answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
         except Exception:  # a name without a value, or one that is no identifier: "0.weight"
@@ -113,7 +141,9 @@ class Symbols:
         """{parameter of a rule: its formula, number or setting}."""
         op = node.op
         saved = dict(zip(op.saves, node.saved or ()))
-        found = {name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))}
+        found = {
+            name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))
+        }
         for name, edge in zip(ruled_inputs(op), node.edges):
             if edge is not None:
                 found[name] = inputs.get(edge, Formula("name", self.names[edge]))
@@ -148,17 +178,26 @@ def users_tensors() -> dict[str, Tensor]:
     """{name: tensor} of the user's variables."""
     frame = user_frame(2)
     seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    return {name: value for name, value in seen.items() if isinstance(value, Tensor) and not name.startswith("_")}
+    return {
+        name: value
+        for name, value in seen.items()
+        if isinstance(value, Tensor) and not name.startswith("_")
+    }
 
 
-def names_of(params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]) -> dict[Node, str]:
-    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for `wrt` without one."""
+def names_of(
+    params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]
+) -> dict[Node, str]:
+    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for
+    `wrt` without one."""
     found = {value._node: name for name, value in seen.items() if value._node is not None}
     found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
     for tensor, name, *others in ((output, "z", "y", "out", "result"), (wrt, "x", "input")):
         if tensor._node is not None and tensor._node not in found:
             names = {*found.values(), *seen}
-            found[tensor._node] = next(free for free in (name, *others, f"the_{name}") if free not in names)
+            found[tensor._node] = next(
+                free for free in (name, *others, f"the_{name}") if free not in names
+            )
     return found
 
 
@@ -172,23 +211,31 @@ def number(array: np.ndarray) -> Any:
 
 
 def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
-    """The constant of an addition or subtraction, which no node saves: the shortest decimal that gives the known result.
-    None if input or result are unknown."""
+    """The constant of an addition or subtraction, which no node saves: the shortest decimal that
+    gives the known result. None if input or result are unknown."""
     op, known = node.op, [values.get(edge) if edge is not None else None for edge in node.edges]
     out, other = values.get(node), next((k for k in known if k is not None), None)
-    if op not in (add.op, sub.op) or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
+    if (
+        op not in (add.op, sub.op)
+        or out is None
+        or other is None
+        or out.size != 1
+        or out.dtype.kind != "f"
+    ):
         return None
     guess = float(out.item()) - float(other.item())
     if op is sub.op:
         guess = -guess if name == "y" else float(out.item()) + float(other.item())
     for digits in range(1, 18):
         c = np.asarray(float(f"{guess:.{digits}g}"), out.dtype)
-        if np.array_equal(op.kernel(*((other, c) if name == "y" else (c, other))).reshape(-1), out.reshape(-1)):
+        if np.array_equal(
+            op.kernel(*((other, c) if name == "y" else (c, other))).reshape(-1), out.reshape(-1)
+        ):
             return number(c)
     return None
 
 
-# -- simpler formulas ------------------------------------------------------------------------------------------------
+# -- simpler formulas ------------------------------------------------------------------------------
 
 
 def size(value: Any) -> int:
@@ -202,7 +249,8 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
-    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that is taken."""
+    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that
+    is taken."""
     if isinstance(value, (tuple, list)):
         return type(value)([simple(part, truth) for part in value])
     if not isinstance(value, Formula):
@@ -234,7 +282,9 @@ def negated(value: Any) -> Any:
 
 def same(value: Any, what: int) -> bool:
     """Whether `value` is the number `what`, and neither a formula nor a bool."""
-    return not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
+    return (
+        not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
+    )
 
 
 def plus(a: Any, b: Any) -> Any:

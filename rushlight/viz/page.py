@@ -1,4 +1,5 @@
-"""The step-through page: one HTML file that shows backward step by step, without any network access."""
+"""The step-through page: one HTML file that shows backward step by step, without any network
+access."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from rushlight.base.errors import line_of
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node, Output
-from rushlight.base.errors import line_of
-from rushlight.introspect.formulas import Formula, formula
-from rushlight.core.worlds import ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import ruled_inputs
+from rushlight.introspect.formulas import Formula, formula
+from rushlight.viz.array_preview import describe
 from rushlight.viz.graph import Params, check_recorded, pairs
 from rushlight.viz.layout import framed, layout
 from rushlight.viz.modules import common
-from rushlight.viz.array_preview import describe
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
 
@@ -30,7 +31,8 @@ LETTER, HEIGHT, WIDEST = 6.65, 56.0, 260.0  # of a box: width of a letter, three
 MAX_NODES = 5000
 AROUND = 2  # lines of source shown above and below a statement
 FREED = (
-    "Backward has run through this graph already and freed what the ops had saved, so the numbers of the steps are "
+    "Backward has run through this graph already and freed what the ops had saved, so the numbers "
+    "of the steps are "
     "gone. Write the page before backward(), or say backward(retain_graph=True)."
 )
 
@@ -41,22 +43,29 @@ class Page(str):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{escape(self)}" width="100%" height="720" style="border:0"></iframe>'
+        return (
+            f'<iframe srcdoc="{escape(self)}" width="100%" height="720" style="border:0"></iframe>'
+        )
 
 
 def html(
-    output: Tensor, path: str | os.PathLike[str] | None = None, params: Params = None, *, gradient: Tensor | None = None
+    output: Tensor,
+    path: str | os.PathLike[str] | None = None,
+    params: Params = None,
+    *,
+    gradient: Tensor | None = None,
 ) -> Page:
-    """A page that goes through `output.backward(gradient)` step by step: one HTML file that loads nothing.
+    """A page that goes through `output.backward(gradient)` step by step: one HTML file that loads
+    nothing.
 
-    At each step it shows the node and your line that made it, the gradient that arrived, the rule of each input as a
-    formula, the gradients sent on, and how `.grad` fills. Arrow keys step, space plays, pointing shows values.
-    Nothing is changed by it: the graph stays as it is, and so does every `.grad`. Of a graph that was freed it shows
-    shapes and order, and says so.
+    At each step it shows the node and your line that made it, the gradient that arrived, the rule
+    of each input as a formula, the gradients sent on, and how `.grad` fills. Arrow keys step, space
+    plays, pointing shows values. Nothing is changed by it: the graph stays as it is, and so does
+    every `.grad`. Of a graph that was freed it shows shapes and order, and says so.
 
-    `path`: where to write the page; it is returned as well, and a notebook shows it. `params` names the leaves: a
-    dict `{name: tensor}`, `model.named_parameters()` or the model.
-    Raises `ValueError` where nothing was recorded for `output` or for more than 5000 nodes, and what
+    `path`: where to write the page; it is returned as well, and a notebook shows it. `params` names
+    the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
+    `ValueError` where nothing was recorded for `output` or for more than 5000 nodes, and what
     `output.backward(gradient)` raises.
 
     >>> import rushlight as torch
@@ -90,8 +99,11 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
     assert output._node is not None
     order = reachable([output._node])
     if len(order) > MAX_NODES:
-        raise ValueError(f"viz.html: a graph of {len(order)} nodes is too large for a page (at most {MAX_NODES}); "
-                         "show fewer steps or layers")  # fmt: skip
+        raise ValueError(
+            f"viz.html: a graph of {len(order)} nodes is too large for a page (at most "
+            f"{MAX_NODES}); "
+            "show fewer steps or layers"
+        )
     freed = any(node.saved is None for node in order if not node.leaf)
     done = [Step(node, None) for node in order] if freed else record(output, gradient)
     return Content(output, order, done, params, FREED if freed else "").data()
@@ -100,15 +112,21 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
 class Content:
     """The graph and its steps on the way to JSON. Arrays stand once each, in `numbers`."""
 
-    def __init__(self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str):
+    def __init__(
+        self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str
+    ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
         self.names = {id(tensor): name for name, tensor in pairs(params)}
         self.place = {node: i for i, node in enumerate(order)}
         self.values = forward_values(output)
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
-        self.edges = [(i, slot, self.place[edge]) for i, node in enumerate(order)
-                      for slot, edge in enumerate(node.edges) if edge is not None]  # fmt: skip
+        self.edges = [
+            (i, slot, self.place[edge])
+            for i, node in enumerate(order)
+            for slot, edge in enumerate(node.edges)
+            if edge is not None
+        ]
 
     def data(self) -> dict[str, Any]:
         nodes = [self.node(node) for node in self.order]
@@ -116,16 +134,27 @@ class Content:
         edge_at = {(i, slot): e for e, (i, slot, _) in enumerate(self.edges)}
         steps = [self.step(step, edge_at) for step in self.steps]
         seed = steps[0]["incoming"] if steps else None
-        return {"output": self.place[self.output._node], "seed": seed, "note": self.note, **size, "nodes": nodes,  # type: ignore[index]
-                "edges": self.paths, "steps": steps, "sources": self.sources,
-                "numbers": [json.loads(text) for text in self.numbers]}  # fmt: skip
+        return {
+            "output": self.place[self.output._node],
+            "seed": seed,
+            "note": self.note,
+            **size,
+            "nodes": nodes,  # type: ignore[index]
+            "edges": self.paths,
+            "steps": steps,
+            "sources": self.sources,
+            "numbers": [json.loads(text) for text in self.numbers],
+        }
 
     def number(self, array: Any) -> int | None:
         """The place of an array's description in the table of numbers."""
         if array is None:
             return None
         if isinstance(array, dict):
-            found: dict[str, Any] = {"shape": None, "parts": [[i, self.number(part)] for i, part in array.items()]}
+            found: dict[str, Any] = {
+                "shape": None,
+                "parts": [[i, self.number(part)] for i, part in array.items()],
+            }
         else:
             found = describe(array)
         return self.numbers.setdefault(json.dumps(found), len(self.numbers))
@@ -134,22 +163,42 @@ class Content:
         leaf = getattr(node, "variable", None)
         title, label = names_of(node, self.names.get(id(leaf)))
         kind = "leaf" if node.leaf else "output" if node is self.output._node else "op"
-        grad = self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
+        grad = (
+            self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
+        )
         inputs = inputs_of(node, self.values)
-        forward = text_of(node.op.forward) if node.op is not None and not isinstance(node, Output) else None
-        return {"kind": kind, "label": label, "title": title, "shape": list(node.shape or ()), "grad": grad,
-                "value": self.number(self.values.get(node)), "forward": forward, "rules": rules_of(node),
-                "module": self.module(node), "inputs": [[name, self.number(value)] for name, value in inputs.items()],
-                "source": self.source(node)}  # fmt: skip
+        forward = (
+            text_of(node.op.forward)
+            if node.op is not None and not isinstance(node, Output)
+            else None
+        )
+        return {
+            "kind": kind,
+            "label": label,
+            "title": title,
+            "shape": list(node.shape or ()),
+            "grad": grad,
+            "value": self.number(self.values.get(node)),
+            "forward": forward,
+            "rules": rules_of(node),
+            "module": self.module(node),
+            "inputs": [[name, self.number(value)] for name, value in inputs.items()],
+            "source": self.source(node),
+        }
 
     def module(self, node: Node) -> str:
         """The module whose parameters the op uses, by their names; empty if it uses none."""
         leaves = [getattr(edge, "variable", None) for edge in node.edges]
-        owners = {tuple(self.names[id(t)].split(".")[:-1]) for t in leaves if t is not None and id(t) in self.names}
+        owners = {
+            tuple(self.names[id(t)].split(".")[:-1])
+            for t in leaves
+            if t is not None and id(t) in self.names
+        }
         return ".".join(common(owners)) if owners else ""
 
     def source(self, node: Node) -> str | None:
-        """The key of the statement that made the node, put into the table of sources with the lines around it."""
+        """The key of the statement that made the node, put into the table of sources with the lines
+        around it."""
         if node.where is None or node.leaf:
             return None
         code, lasti = node.where
@@ -157,15 +206,29 @@ class Content:
         start = max(0, line - 1 - AROUND)
         text = dedent("".join(lines[start : line + AROUND])).split("\n")[: line + AROUND - start]
         key = f"{code.co_filename}:{line}"
-        self.sources.setdefault(key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text})
+        self.sources.setdefault(
+            key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text}
+        )
         return key
 
     def step(self, step: Step, edge_at: dict[tuple[int, int], int]) -> dict[str, Any]:
         i = self.place[step.node]
-        arrivals = [{"edge": edge_at[i, a.slot], "gives": self.number(a.gives), "total": self.number(a.total),
-                     "first": a.first} for a in step.arrivals]  # fmt: skip
+        arrivals = [
+            {
+                "edge": edge_at[i, a.slot],
+                "gives": self.number(a.gives),
+                "total": self.number(a.total),
+                "first": a.first,
+            }
+            for a in step.arrivals
+        ]
         grad = None if step.grad is None else [self.number(g) for g in step.grad]
-        return {"node": i, "incoming": self.number(step.incoming), "arrivals": arrivals, "grad": grad}
+        return {
+            "node": i,
+            "incoming": self.number(step.incoming),
+            "arrivals": arrivals,
+            "grad": grad,
+        }
 
     def laid_out(self, nodes: list[dict[str, Any]]) -> dict[str, float]:
         """Give each node its place and the edges their paths; returns the size of the picture."""
@@ -178,8 +241,10 @@ class Content:
         for data, p in zip(nodes, points):
             data.update(x=round(p.x, 1), y=round(p.y, 1), width=round(p.width, 1), height=p.height)
         paths = [curve(points, way, *ends) for way, ends in zip(routes, ports(points, routes))]
-        self.paths = [{"from": i, "slot": slot, "to": j, "path": path}
-                      for (i, slot, j), path in zip(self.edges, paths)]  # fmt: skip
+        self.paths = [
+            {"from": i, "slot": slot, "to": j, "path": path}
+            for (i, slot, j), path in zip(self.edges, paths)
+        ]
         return {"width": round(width), "height": round(height)}
 
     def width(self, node: Node, label: str) -> float:
@@ -193,13 +258,19 @@ class Content:
 def names_of(node: Node, name: str | None) -> tuple[str, str]:
     """A node's title, and the short label of its box."""
     if node.leaf:
-        return f"AccumulateGrad {name or 'leaf'} {tuple(node.shape or ())}", name or f"leaf {tuple(node.shape or ())}"
+        return (
+            f"AccumulateGrad {name or 'leaf'} {tuple(node.shape or ())}",
+            name or f"leaf {tuple(node.shape or ())}",
+        )
     if isinstance(node, Output):
         made = node.source()[0]
         outputs = made.op.options.get("outputs", "").split() if made.op is not None else []
         which = outputs[node.number] if node.number < len(outputs) else f"output {node.number}"
         return f"{which} of {made.name()} {tuple(node.shape or ())}", which
-    return f"{node.name()} {tuple(node.shape or ())}", node.op.called if node.op is not None else node.name()
+    return (
+        f"{node.name()} {tuple(node.shape or ())}",
+        node.op.called if node.op is not None else node.name(),
+    )
 
 
 def rules_of(node: Node) -> list[list[str | None]]:
@@ -210,7 +281,9 @@ def rules_of(node: Node) -> list[list[str | None]]:
     if op.inputs == ("tensors",):
         rule = text_of(op.rules["tensors"]) if op.rules["tensors"] else None
         return [[f"{i}", rule] for i in range(len(node.edges))]
-    return [[name, text_of(op.rules[name]) if op.rules[name] else None] for name in ruled_inputs(op)]
+    return [
+        [name, text_of(op.rules[name]) if op.rules[name] else None] for name in ruled_inputs(op)
+    ]
 
 
 def text_of(function: Callable) -> str | None:

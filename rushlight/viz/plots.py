@@ -49,15 +49,24 @@ class Plot:
         return file.getvalue()
 
 
-def plot(f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float = 3.0, *, derivatives: int = 2,
-         points: int = 601, path: str | os.PathLike[str] | None = None, ax: Any = None) -> Plot:  # fmt: skip
-    """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are autograd's.
+def plot(
+    f: Callable[[Tensor], Tensor] | str,
+    start: float = -3.0,
+    stop: float = 3.0,
+    *,
+    derivatives: int = 2,
+    points: int = 601,
+    path: str | os.PathLike[str] | None = None,
+    ax: Any = None,
+) -> Plot:
+    """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are
+    autograd's.
 
-    `f` takes a float64 tensor of `points` numbers and gives one of the same shape, each number from its own x; or it
-    is a formula as text, "x**3 + x". `derivatives`: how many, 2 as a rule. `path`: where to write the picture.
-    `ax`: matplotlib's axes to draw on, new ones as a rule.
-    Raises `ValueError` where the range is empty, the result has another shape, or the text is no formula, and
-    `ImportError` without matplotlib.
+    `f` takes a float64 tensor of `points` numbers and gives one of the same shape, each number from
+    its own x; or it is a formula as text, "x**3 + x". `derivatives`: how many, 2 as a rule. `path`:
+    where to write the picture. `ax`: matplotlib's axes to draw on, new ones as a rule. Raises
+    `ValueError` where the range is empty, the result has another shape, or the text is no formula,
+    and `ImportError` without matplotlib.
 
     >>> import rushlight as torch
     >>> drawn = torch.viz.plot(lambda x: x**3 + x, -3, 3)
@@ -65,9 +74,14 @@ def plot(f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float =
     [-30.0, 28.0, -18.0]
     """
     if not (np.isfinite(start) and np.isfinite(stop) and start < stop):
-        raise ValueError(f"viz.plot: the range must go from a number to a greater one, not from {start} to {stop}")
+        raise ValueError(
+            f"viz.plot: the range must go from a number to a greater one, not from {start} to "
+            f"{stop}"
+        )
     if points < 2 or derivatives < 0:
-        raise ValueError(f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}")
+        raise ValueError(
+            f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}"
+        )
     label = f if isinstance(f, str) else ""
     if isinstance(f, str):
         f = read(f)
@@ -81,13 +95,17 @@ def plot(f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float =
 
 
 def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> list[np.ndarray]:
-    """f and its derivatives at each x: of the sum of f(x), since each number depends on its own x alone."""
+    """f and its derivatives at each x: of the sum of f(x), since each number depends on its own x
+    alone."""
     with enable_grad():
         t = from_array(x.copy()).requires_grad_()
         y = f(t)
         if not isinstance(y, Tensor) or y.shape != t.shape:
-            raise ValueError(f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from its own x; "
-                             f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}")  # fmt: skip
+            raise ValueError(
+                f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from "
+                "its own x; "
+                f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
+            )
         found = [y._array]
         for _ in range(derivatives):
             if y._node is None:  # a constant
@@ -113,8 +131,13 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
     for i, curve in enumerate(found):
         mark = "f" + ("'" * i if i < 4 else f"^{{({i})}}")
         name = f"$f(x)$ = {label}" if i == 0 and label else f"${mark}(x)$"
-        axes.plot(*parted(x, curve, limits), color=COLOURS[i % len(COLOURS)], label=name,
-                  linewidth=2.2 if i == 0 else 1.6, linestyle=("-", "--", ":", "-.")[i % 4])  # fmt: skip
+        axes.plot(
+            *parted(x, curve, limits),
+            color=COLOURS[i % len(COLOURS)],
+            label=name,
+            linewidth=2.2 if i == 0 else 1.6,
+            linestyle=("-", "--", ":", "-.")[i % 4],
+        )
     axes.axhline(0, color="#8a93a3", linewidth=0.8, zorder=0)
     if x[0] < 0 < x[-1]:
         axes.axvline(0, color="#8a93a3", linewidth=0.8, zorder=0)
@@ -127,10 +150,13 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
 
 
 def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
-    """Limits that leave out the ends of poles, from where f and f′ stay most of the time; None where all fits anyway."""
+    """Limits that leave out the ends of poles, from where f and f′ stay most of the time; None
+    where all fits anyway."""
     values = np.concatenate(found)
     values = values[np.isfinite(values)]
-    middles = [np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()]
+    middles = [
+        np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()
+    ]
     if not middles:
         return None
     low, high = min(m[0] for m in middles), max(m[1] for m in middles)
@@ -140,8 +166,11 @@ def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
     return low - 0.3 * span, high + 0.3 * span
 
 
-def parted(x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
-    """The points of the curve, with a gap at a pole, where it leaves on one side of 0 and is back on the other."""
+def parted(
+    x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The points of the curve, with a gap at a pole, where it leaves on one side of 0 and is back
+    on the other."""
     curve = np.where(np.isfinite(curve), curve, np.nan)
     if limits is None:
         return x, curve

@@ -14,14 +14,14 @@ from rushlight.core.clock import clock
 from rushlight.core.engine import reachable, steps, sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Parts
-from rushlight.core.worlds import ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import ruled_inputs
 
 
 @dataclass
 class Arrival:
-    """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape (`part`), and the
-    target's total so far."""
+    """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape
+    (`part`), and the target's total so far."""
 
     slot: int  # which edge of the node
     target: Node
@@ -42,24 +42,28 @@ class Step:
 
 
 def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
-    """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad` changes.
+    """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad`
+    changes.
 
-    Hooks on tensors run, since they change gradients; those that wait for a leaf's `.grad` do not. Raises what
-    backward raises: for a graph that was freed, an output of several elements without `gradient`.
-    """
+    Hooks on tensors run, since they change gradients; those that wait for a leaf's `.grad` do not.
+    Raises what backward raises: for a graph that was freed, an output of several elements without
+    `gradient`."""
     seeds, _ = seed((output,), gradient, False)
     leaves = {node for node in reachable(seeds) if node.leaf}
     totals: dict[Node, Any] = dict(seeds)
     with keeping_retained(seeds), no_grad():
         return [
-            step(node, g, outgoing, totals) for node, g, outgoing in steps(seeds, targets=leaves, retain=True)
+            step(node, g, outgoing, totals)
+            for node, g, outgoing in steps(seeds, targets=leaves, retain=True)
         ]
 
 
 @contextmanager
 def keeping_retained(seeds: dict[Node, Any]) -> Iterator[None]:
     """Restore the `.grad` of tensors with `retain_grad` at the end."""
-    found = [node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained]
+    found = [
+        node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained
+    ]
     kept = [(t, t._grad) for t in found if t is not None]
     try:
         yield
@@ -79,7 +83,9 @@ def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
         fitted = ge if ge.shape == edge.shape else sum_to_array(ge, edge.shape)
         known = totals.get(edge)
         totals[edge] = fitted if known is None else known + fitted
-        done.arrivals.append(Arrival(slot, edge, frozen(ge), frozen(fitted), frozen(totals[edge]), known is None))
+        done.arrivals.append(
+            Arrival(slot, edge, frozen(ge), frozen(fitted), frozen(totals[edge]), known is None)
+        )
     return done
 
 
@@ -87,7 +93,7 @@ def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
     """`.grad` of a leaf before and after `g` arrives."""
     leaf = node.tensor()
     g = np.asarray(g)
-    if leaf is not None:          # None: the leaf has been freed
+    if leaf is not None:  # None: the leaf has been freed
         g = g.astype(leaf._array.dtype)
     before = None if leaf is None or leaf._grad is None else leaf._grad._array.copy()
     return before, (g if before is None else before + g)
@@ -98,12 +104,12 @@ def frozen(g: Any) -> Any:
     return {i: np.array(part) for i, part in g.items()} if isinstance(g, Parts) else np.array(g)
 
 
-# -- values of the forward pass --------------------------------------------------------------------------------------
+# -- values of the forward pass --------------------------------------------------------------------
 
 
 def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
-    """The known values of the graph's tensors: leaves, the output, saved tensors, and values computed from these by ops
-    without settings. Values that were overwritten are left out."""
+    """The known values of the graph's tensors: leaves, the output, saved tensors, and values
+    computed from these by ops without settings. Values that were overwritten are left out."""
     assert output._node is not None
     order = reachable([output._node])
     known: dict[Node, np.ndarray] = {}
@@ -126,7 +132,11 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
         return
     slots = {name: i for i, name in enumerate(ruled_inputs(op))}
     for name, item in zip(op.saves, node.saved):
-        edge = node.edges[slots[name]] if name in slots and name != "tensors" and slots[name] < len(node.edges) else None
+        edge = (
+            node.edges[slots[name]]
+            if name in slots and name != "tensors" and slots[name] < len(node.edges)
+            else None
+        )
         if edge is not None and isinstance(item, Tensor) and item._array.shape == edge.shape:
             yield edge, item._array
         elif name == "out" and isinstance(item, np.ndarray) and item.shape == node.shape:
@@ -134,7 +144,8 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
 
 
 def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray]:
-    """{input name: value} of the op's inputs: saved by the node, or known for the nodes that made them."""
+    """{input name: value} of the op's inputs: saved by the node, or known for the nodes that made
+    them."""
     op = node.op
     if op is None or "tensors" in op.inputs:
         return {}
@@ -150,7 +161,8 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op without settings, computed from its inputs; None if one is unknown or memory was written since."""
+    """The output of an op without settings, computed from its inputs; None if one is unknown or
+    memory was written since."""
     op = node.op
     if op is None or op.settings or "outputs" in op.options or clock.last_write > node.seq:
         return None

@@ -1,4 +1,5 @@
-"""The backward graph as a picture: drawn by Graphviz where it is installed, else by our own layout."""
+"""The backward graph as a picture: drawn by Graphviz where it is installed, else by our own
+layout."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-MAX_BOXES, MAX_GRAPHVIZ_BOXES = 5000, 400  # of a picture; of a picture that Graphviz draws in about a second
+MAX_BOXES, MAX_GRAPHVIZ_BOXES = (
+    5000,
+    400,
+)  # of a picture; of a picture that Graphviz draws in about a second
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
@@ -35,17 +39,23 @@ class Svg(str):
         return f"<div style='overflow:auto'>{self}{more}</div>"
 
 
-def svg(output: Any, params: Params = None, *, engine: str | None = None, collapse: bool | int | None = None) -> Svg:
+def svg(
+    output: Any,
+    params: Params = None,
+    *,
+    engine: str | None = None,
+    collapse: bool | int | None = None,
+) -> Svg:
     """A picture of the backward graph of a tensor, as SVG text; a notebook shows it.
 
-    The output stands on top, and arrows show where gradients go: through the ops to the leaves (green).
-    Pointing at an op shows the line of your program that made it.
-    `params` names the leaves: a dict, `model.named_parameters()` or the model.
-    `engine`: "dot" (Graphviz), "own" (no program needed), or None: Graphviz where `dot` is on the PATH and the graph
-    is not too large for it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number
-    says how many names deep ("layer1.0" is 2); False draws every box; None collapses graphs of more than 40 boxes.
-    Raises `ValueError` where nothing was recorded for `output`, or for more than 5000 boxes, and `RuntimeError` where
-    Graphviz was asked for and fails.
+    The output stands on top, and arrows show where gradients go: through the ops to the leaves
+    (green). Pointing at an op shows the line of your program that made it. `params` names the
+    leaves: a dict, `model.named_parameters()` or the model. `engine`: "dot" (Graphviz), "own" (no
+    program needed), or None: Graphviz where `dot` is on the PATH and the graph is not too large for
+    it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number says
+    how many names deep ("layer1.0" is 2); False draws every box; None collapses graphs of more than
+    40 boxes. Raises `ValueError` where nothing was recorded for `output`, or for more than 5000
+    boxes, and `RuntimeError` where Graphviz was asked for and fails.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -59,10 +69,15 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
     if engine not in (None, "dot", "own"):
         raise ValueError(f'viz.svg: engine must be "dot", "own" or None, not {engine!r}')
     found = checked(grouped(every, collapse))
-    program = None if engine == "own" or (engine is None and len(found.boxes) > MAX_GRAPHVIZ_BOXES) else shutil.which("dot")
+    program = (
+        None
+        if engine == "own" or (engine is None and len(found.boxes) > MAX_GRAPHVIZ_BOXES)
+        else shutil.which("dot")
+    )
     if engine == "dot" and program is None:
         raise RuntimeError(
-            'viz.svg: Graphviz\'s program `dot` is not on the PATH; install Graphviz or use engine="own"'
+            "viz.svg: Graphviz's program `dot` is not on the PATH; install Graphviz or use "
+            'engine="own"'
         )
     made = Svg(draw_with(program, found) if program else draw(found))
     if len(found.boxes) < len(every.boxes) <= MAX_BOXES // 10:
@@ -70,11 +85,18 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
     return made
 
 
-def png(output: Any, path: str | os.PathLike[str], params: Params = None, *, collapse: bool | int | None = None) -> None:
-    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib.
+def png(
+    output: Any,
+    path: str | os.PathLike[str],
+    params: Params = None,
+    *,
+    collapse: bool | int | None = None,
+) -> None:
+    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with
+    matplotlib.
 
-    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that would be
-    smaller than 3 are left out; `svg` has them all.
+    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that
+    would be smaller than 3 are left out; `svg` has them all.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "graph.png")
@@ -94,7 +116,9 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
     else:
         folder = Path(path).parent
         if not folder.is_dir():
-            raise FileNotFoundError(explain(f"viz.png: there is no folder {str(folder)!r} to write to", "make it first"))
+            raise FileNotFoundError(
+                explain(f"viz.png: there is no folder {str(folder)!r} to write to", "make it first")
+            )
         run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
 
 
@@ -102,7 +126,8 @@ def checked(found: Graph) -> Graph:
     """The graph. ValueError if it has more than MAX_BOXES boxes."""
     if len(found.boxes) > MAX_BOXES:
         raise ValueError(
-            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most {MAX_BOXES}); "
+            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most "
+            f"{MAX_BOXES}); "
             "draw fewer steps or layers, or use viz.print_graph"
         )
     return found
@@ -114,7 +139,9 @@ def draw_with(program: str, found: Graph) -> str:
 
 
 def run(program: str, found: Graph, options: list[str]) -> str:
-    done = subprocess.run([program, *options], input=dot_text(found), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, *options], input=dot_text(found), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f'viz.svg: {program} failed: {done.stderr.strip()}; try engine="own"')
     return done.stdout
@@ -136,15 +163,35 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     ways = [[(points[i].x, points[i].y) for i in way] for way in routes]
     axes.add_collection(LineCollection(ways, colors=EDGE, linewidths=0.9, zorder=1), autolim=False)
     style: dict[str, Any] = {"boxstyle": f"round,pad=0,rounding_size={5 if readable else 0}"}
-    boxes = [FancyBboxPatch((p.x - p.width / 2, p.y - p.height / 2), p.width, p.height, facecolor=COLOURS[box.kind],
-                            edgecolor=STROKES[box.kind], **style) for p, box in zip(points, found.boxes)]  # fmt: skip
+    boxes = [
+        FancyBboxPatch(
+            (p.x - p.width / 2, p.y - p.height / 2),
+            p.width,
+            p.height,
+            facecolor=COLOURS[box.kind],
+            edgecolor=STROKES[box.kind],
+            **style,
+        )
+        for p, box in zip(points, found.boxes)
+    ]
     axes.add_collection(PatchCollection(boxes, match_original=True, zorder=2), autolim=False)
     for p, text in zip(points, texts) if readable else ():
-        axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=FONT, family="monospace", zorder=3)
+        axes.text(
+            p.x,
+            p.y,
+            "\n".join(text),
+            ha="center",
+            va="center",
+            fontsize=FONT,
+            family="monospace",
+            zorder=3,
+        )
     figure.savefig(path, format="png")
 
 
-def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]], tuple[float, float]]:
+def placed(
+    found: Graph,
+) -> tuple[list[list[str]], list[Point], list[list[int]], tuple[float, float]]:
     """The lines of each box, the layout moved into the picture, and the picture's size."""
     texts = [[box.label, *box.notes] for box in found.boxes]
     sizes = [(max(map(len, t)) * LETTER + 2 * PAD, len(t) * LINE + PAD) for t in texts]
@@ -155,24 +202,33 @@ def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]],
 def draw(found: Graph) -> str:
     """Our own picture: boxes in layers, edges as curves below them."""
     texts, points, routes, (width, height) = placed(found)
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11">',
-        "<title>Backward graph: gradients follow the arrows from the output to the leaves</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        f'orient="auto"><path d="M0 0.8 L8 4 L0 7.2 z" fill="{EDGE}"/></marker></defs>',
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
-        f'<g fill="none" stroke="{EDGE}" stroke-width="1.2">',
-        *(f'<path d="{curve(points, way, *ends)}" marker-end="url(#tip)"/>'
-          for way, ends in zip(routes, ports(points, routes))),
-        "</g>",
-        *(draw_box(p, box, text) for p, box, text in zip(points, found.boxes, texts)),
-        "</svg>\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'width="{width:.0f}" '
+            f'height="{height:.0f}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
+            'font-size="11">',
+            "<title>Backward graph: gradients follow the arrows from the output to the "
+            "leaves</title>",
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            'markerHeight="7" '
+            f'orient="auto"><path d="M0 0.8 L8 4 L0 7.2 z" fill="{EDGE}"/></marker></defs>',
+            f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
+            f'<g fill="none" stroke="{EDGE}" stroke-width="1.2">',
+            *(
+                f'<path d="{curve(points, way, *ends)}" marker-end="url(#tip)"/>'
+                for way, ends in zip(routes, ports(points, routes))
+            ),
+            "</g>",
+            *(draw_box(p, box, text) for p, box, text in zip(points, found.boxes, texts)),
+            "</svg>\n",
+        ]
+    )
 
 
 def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, float]]:
-    """(x where each edge leaves, x where it enters): spread over the box's side, in the order of their other ends."""
+    """(x where each edge leaves, x where it enters): spread over the box's side, in the order of
+    their other ends."""
     starts, ends = [0.0] * len(routes), [0.0] * len(routes)
     for side, own, near in ((starts, 0, 1), (ends, -1, -2)):
         groups: dict[int, list[int]] = {}
@@ -187,7 +243,8 @@ def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, flo
 
 
 def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
-    """The curve of an edge, from the bottom of the first box to the top of the last box, vertical at each point."""
+    """The curve of an edge, from the bottom of the first box to the top of the last box, vertical
+    at each point."""
     first, last = points[way[0]], points[way[-1]]
     stops = [(start, first.y + first.height / 2)]
     stops += [(points[i].x, points[i].y) for i in way[1:-1]]
@@ -209,6 +266,7 @@ def draw_box(p: Point, box: Box, text: list[str]) -> str:
     corner = 12 if box.kind == "leaf" else 5
     return (
         f"<g><title>{escape(box.made_at or box.label)}</title>"
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{p.width:.1f}" height="{p.height:.1f}" rx="{corner}" '
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{p.width:.1f}" height="{p.height:.1f}" '
+        f'rx="{corner}" '
         f'fill="{COLOURS[box.kind]}" stroke="{STROKES[box.kind]}"/>{words}</g>'
     )

@@ -9,18 +9,24 @@ from typing import IO, Any
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
-COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}  # of a box, by its kind
+COLOURS = {
+    "output": "#fde8b0",
+    "op": "#eef0f4",
+    "leaf": "#cfe8d5",
+    "module": "#d9e4f5",
+}  # of a box, by its kind
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
 
 def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
-    """Print the backward graph of a tensor: the op that made it first, below each op its inputs' ops.
+    """Print the backward graph of a tensor: the op that made it first, below each op its inputs'
+    ops.
 
-    A single input stands straight below; several branch off. A node that others share is printed once, with a
-    number, and then only referred to. Constants, which get no gradient, are left out.
-    `params` names the leaves: a dict or `model.named_parameters()`; `file` is standard output by default.
-    Raises `ValueError` where nothing was recorded for `output`.
+    A single input stands straight below; several branch off. A node that others share is printed
+    once, with a number, and then only referred to. Constants, which get no gradient, are left out.
+    `params` names the leaves: a dict or `model.named_parameters()`; `file` is standard output by
+    default. Raises `ValueError` where nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
@@ -61,7 +67,11 @@ def lines(found: Graph) -> list[str]:
 
 
 def title(box: Box) -> str:
-    return f"AccumulateGrad {box.label}" if box.kind == "leaf" and box.name != "AccumulateGrad" else box.label
+    return (
+        f"AccumulateGrad {box.label}"
+        if box.kind == "leaf" and box.name != "AccumulateGrad"
+        else box.label
+    )
 
 
 def shared(found: Graph) -> dict[int, int]:
@@ -76,10 +86,10 @@ def shared(found: Graph) -> dict[int, int]:
 def dot(output: Any, params: Params = None, *, collapse: bool | int | None = None) -> str:
     """The backward graph of a tensor in Graphviz's language: `dot -Tpng` draws it.
 
-    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, where it holds
-    at most four numbers, these and their gradient.
-    `params` names the leaves: a dict, `model.named_parameters()` or the model. `collapse`: as in `svg`.
-    Raises `ValueError` where nothing was recorded for `output`.
+    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, where
+    it holds at most four numbers, these and their gradient. `params` names the leaves: a dict,
+    `model.named_parameters()` or the model. `collapse`: as in `svg`. Raises `ValueError` where
+    nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -99,7 +109,8 @@ def grouped(found: Graph, collapse: bool | int | None) -> Graph:
 def dot_text(found: Graph) -> str:
     out = [
         "digraph backward {",
-        '  node [shape=box style="rounded,filled" color="#8a93a3" fontname="monospace" fontsize=11]',
+        '  node [shape=box style="rounded,filled" color="#8a93a3" fontname="monospace" '
+        "fontsize=11]",
         '  edge [color="#8a93a3" arrowsize=0.7]',
     ]
     for i, box in enumerate(found.boxes):
@@ -113,7 +124,9 @@ def dot_text(found: Graph) -> str:
 
 def frames(found: Graph) -> Iterator[str]:
     """A frame around the boxes of each module, those of its own modules inside."""
-    homes = [() if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))]
+    homes = [
+        () if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))
+    ]
     opened: tuple[str, ...] = ()
     for home, i in sorted((home, i) for i, home in enumerate(homes) if home):
         shared = 0
@@ -122,7 +135,10 @@ def frames(found: Graph) -> Iterator[str]:
         yield from ["  }"] * (len(opened) - shared)
         for depth in range(shared, len(home)):
             name = ".".join(home[: depth + 1])
-            yield f"  subgraph {quoted('cluster ' + name)} {{ label={quoted(name)} labeljust=l {FRAME}"
+            yield (
+                f"  subgraph {quoted('cluster ' + name)} {{ label={quoted(name)} labeljust=l "
+                f"{FRAME}"
+            )
         opened = home
         yield f"  n{i}"
     yield from ["  }"] * len(opened)

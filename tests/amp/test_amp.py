@@ -16,62 +16,103 @@ from rushlight.nn import functional
 
 HALF = rushlight.bfloat16
 CALLS = {
-    "mm": "torch.mm(f(2, 3), f(3, 2))", "operator": "f(2, 3) @ f(3, 2)", "vector": "f(2, 3) @ f(3)",
-    "method": "f(2, 3).matmul(h(3, 2))", "dot": "torch.dot(f(3), f(3))", "mv": "torch.mv(f(2, 3), f(3))",
-    "bmm": "torch.bmm(f(2, 2, 2), f(2, 2, 2))", "addmm": "torch.addmm(f(2), f(2, 2), f(2, 2))",
-    "addmv": "torch.addmv(f(2), f(2, 2), f(2))", "baddbmm": "torch.baddbmm(f(2, 2, 2), f(2, 2, 2), f(2, 2, 2))",
-    "outer": "torch.outer(f(2), f(2))", "einsum": "torch.einsum('ij,jk->ik', f(2, 2), f(2, 2))",
-    "linear": "F.linear(f(2, 3), f(4, 3), f(4))", "bilinear": "F.bilinear(f(2, 3), f(2, 4), f(5, 3, 4))",
-    "conv1d": "F.conv1d(f(1, 2, 5), f(2, 2, 3), f(2))", "conv2d": "torch.conv2d(f(1, 2, 5, 5), f(2, 2, 3, 3))",
-    "conv3d": "F.conv3d(f(1, 2, 5, 5, 5), f(2, 2, 3, 3, 3))", "prelu": "F.prelu(f(2, 3), f(1))",
+    "mm": "torch.mm(f(2, 3), f(3, 2))",
+    "operator": "f(2, 3) @ f(3, 2)",
+    "vector": "f(2, 3) @ f(3)",
+    "method": "f(2, 3).matmul(h(3, 2))",
+    "dot": "torch.dot(f(3), f(3))",
+    "mv": "torch.mv(f(2, 3), f(3))",
+    "bmm": "torch.bmm(f(2, 2, 2), f(2, 2, 2))",
+    "addmm": "torch.addmm(f(2), f(2, 2), f(2, 2))",
+    "addmv": "torch.addmv(f(2), f(2, 2), f(2))",
+    "baddbmm": "torch.baddbmm(f(2, 2, 2), f(2, 2, 2), f(2, 2, 2))",
+    "outer": "torch.outer(f(2), f(2))",
+    "einsum": "torch.einsum('ij,jk->ik', f(2, 2), f(2, 2))",
+    "linear": "F.linear(f(2, 3), f(4, 3), f(4))",
+    "bilinear": "F.bilinear(f(2, 3), f(2, 4), f(5, 3, 4))",
+    "conv1d": "F.conv1d(f(1, 2, 5), f(2, 2, 3), f(2))",
+    "conv2d": "torch.conv2d(f(1, 2, 5, 5), f(2, 2, 3, 3))",
+    "conv3d": "F.conv3d(f(1, 2, 5, 5, 5), f(2, 2, 3, 3, 3))",
+    "prelu": "F.prelu(f(2, 3), f(1))",
     "conv_transpose2d": "F.conv_transpose2d(f(1, 2, 5, 5), f(2, 2, 3, 3))",
     "attention": "F.scaled_dot_product_attention(f(1, 2, 3, 4), f(1, 2, 3, 4), h(1, 2, 3, 4))",
-    "double": "torch.mm(f(2, 2).double(), f(2, 2).double())", "mixed": "torch.mm(f(2, 2), h(2, 2))",
+    "double": "torch.mm(f(2, 2).double(), f(2, 2).double())",
+    "mixed": "torch.mm(f(2, 2), h(2, 2))",
     "out": "torch.mm(f(2, 2), f(2, 2), out=torch.empty(2, 2))",
-    "softmax": "h(2, 2).softmax(0)", "exp": "h(2).exp()", "sum": "h(2).sum()", "gelu": "F.gelu(h(2))", "add": "h(2) + f(2)",
-    "layer_norm": "F.layer_norm(h(2, 2), (2,), f(2), f(2))", "interpolate": "F.interpolate(f(1, 1, 2, 2), scale_factor=2)",
+    "softmax": "h(2, 2).softmax(0)",
+    "exp": "h(2).exp()",
+    "sum": "h(2).sum()",
+    "gelu": "F.gelu(h(2))",
+    "add": "h(2) + f(2)",
+    "layer_norm": "F.layer_norm(h(2, 2), (2,), f(2), f(2))",
+    "interpolate": "F.interpolate(f(1, 1, 2, 2), scale_factor=2)",
     "batch_norm": "F.batch_norm(h(2, 2), f(2), f(2).abs(), f(2), f(2))",
-    "group_norm": "F.group_norm(h(2, 2), 2, f(2), f(2))", "bilinear up":
-    "F.interpolate(f(1, 1, 2, 2), scale_factor=2, mode='bilinear')",
-    "cat": "torch.cat([h(2), f(2)])", "cat low": "torch.cat([h(2), h(2)])", "stack": "torch.stack([h(2), f(2)])",
-    "prod": "h(2).prod()", "nll": "F.nll_loss(h(2, 2), torch.tensor([0, 1]))",
-    "cross_entropy": "F.cross_entropy(h(2, 2), torch.tensor([0, 1]))", "mse": "F.mse_loss(h(2), h(2))",
-    "l1": "F.l1_loss(h(2), h(2))", "bce": "F.binary_cross_entropy_with_logits(h(2), h(2).sigmoid())",
-    "kl": "F.kl_div(h(2), h(2).sigmoid())", "huber": "F.huber_loss(h(2), h(2))",
-    "smooth_l1": "F.smooth_l1_loss(h(2), h(2))", "avg_pool2d": "F.avg_pool2d(h(1, 1, 4, 4), 2)",
-    "avg_pool3d": "F.avg_pool3d(h(1, 1, 4, 4, 4), 2)", "max_pool3d": "F.max_pool3d(h(1, 1, 4, 4, 4), 2)",
-    "reflect": "F.pad(h(1, 1, 4), (1, 1), mode='reflect')", "pad": "F.pad(h(1, 1, 4), (1, 1))",
-    "inner": "torch.inner(f(2, 2), f(2, 2))", "tensordot": "torch.tensordot(f(2, 2), f(2, 2), 1)",
-    "addbmm": "torch.addbmm(f(2, 2), f(2, 2, 2), f(2, 2, 2))", "multi_dot": "torch.linalg.multi_dot([f(2, 2)] * 3)",
-    "cdist": "torch.cdist(h(2, 2), h(2, 2))", "inverse": "torch.linalg.inv(torch.eye(2, dtype=torch.bfloat16))",
-    "quantile": "torch.quantile(h(3), 0.5)", "fft": "torch.fft.fft(h(4)).real", "trace": "h(2, 2).trace()",
+    "group_norm": "F.group_norm(h(2, 2), 2, f(2), f(2))",
+    "bilinear up": "F.interpolate(f(1, 1, 2, 2), scale_factor=2, mode='bilinear')",
+    "cat": "torch.cat([h(2), f(2)])",
+    "cat low": "torch.cat([h(2), h(2)])",
+    "stack": "torch.stack([h(2), f(2)])",
+    "prod": "h(2).prod()",
+    "nll": "F.nll_loss(h(2, 2), torch.tensor([0, 1]))",
+    "cross_entropy": "F.cross_entropy(h(2, 2), torch.tensor([0, 1]))",
+    "mse": "F.mse_loss(h(2), h(2))",
+    "l1": "F.l1_loss(h(2), h(2))",
+    "bce": "F.binary_cross_entropy_with_logits(h(2), h(2).sigmoid())",
+    "kl": "F.kl_div(h(2), h(2).sigmoid())",
+    "huber": "F.huber_loss(h(2), h(2))",
+    "smooth_l1": "F.smooth_l1_loss(h(2), h(2))",
+    "avg_pool2d": "F.avg_pool2d(h(1, 1, 4, 4), 2)",
+    "avg_pool3d": "F.avg_pool3d(h(1, 1, 4, 4, 4), 2)",
+    "max_pool3d": "F.max_pool3d(h(1, 1, 4, 4, 4), 2)",
+    "reflect": "F.pad(h(1, 1, 4), (1, 1), mode='reflect')",
+    "pad": "F.pad(h(1, 1, 4), (1, 1))",
+    "inner": "torch.inner(f(2, 2), f(2, 2))",
+    "tensordot": "torch.tensordot(f(2, 2), f(2, 2), 1)",
+    "addbmm": "torch.addbmm(f(2, 2), f(2, 2, 2), f(2, 2, 2))",
+    "multi_dot": "torch.linalg.multi_dot([f(2, 2)] * 3)",
+    "cdist": "torch.cdist(h(2, 2), h(2, 2))",
+    "inverse": "torch.linalg.inv(torch.eye(2, dtype=torch.bfloat16))",
+    "quantile": "torch.quantile(h(3), 0.5)",
+    "fft": "torch.fft.fft(h(4)).real",
+    "trace": "h(2, 2).trace()",
     "triplet": "F.triplet_margin_loss(h(2, 2), f(2, 2), f(2, 2))",
-    "einsum of one": "torch.einsum('ij->', f(2, 2))", "einsum without sums": "torch.einsum('i,j->ij', f(2), f(2))",
+    "einsum of one": "torch.einsum('ij->', f(2, 2))",
+    "einsum without sums": "torch.einsum('i,j->ij', f(2), f(2))",
     "einsum of vectors": "torch.einsum('i,i->', f(2), f(2))",
     "einsum of three": "torch.einsum('ij,jk,ik->ik', *[f(2, 2)] * 3)",
-    "inner of vectors": "torch.inner(f(2), f(2))", "inner of numbers": "torch.inner(f(()), f(2))",
-    "tensordot of all": "torch.tensordot(f(2, 2), f(2, 2), 2)", "chain of one": "torch.chain_matmul(f(2, 2))",
+    "inner of vectors": "torch.inner(f(2), f(2))",
+    "inner of numbers": "torch.inner(f(()), f(2))",
+    "tensordot of all": "torch.tensordot(f(2, 2), f(2, 2), 2)",
+    "chain of one": "torch.chain_matmul(f(2, 2))",
     "tensordot to one": "torch.tensordot(f(2, 2, 1), f(2, 1, 2), ([0, 1], [2, 0]))",
-    "matrix_power": "torch.linalg.matrix_power(f(2, 2), 3)", "matrix_power 1": "torch.linalg.matrix_power(f(2, 2), 1)",
-    "cov": "torch.cov(f(2, 3))", "corrcoef": "torch.corrcoef(torch.tensor([[1., 2.], [2., 3.]]))",
-    "adaptive_max_pool3d": "F.adaptive_max_pool3d(h(1, 1, 4, 4, 4), 2)", "unpool":
-    "F.max_unpool1d(h(1, 1, 2), torch.tensor([[[0, 3]]]), 2)",
+    "matrix_power": "torch.linalg.matrix_power(f(2, 2), 3)",
+    "matrix_power 1": "torch.linalg.matrix_power(f(2, 2), 1)",
+    "cov": "torch.cov(f(2, 3))",
+    "corrcoef": "torch.corrcoef(torch.tensor([[1., 2.], [2., 3.]]))",
+    "adaptive_max_pool3d": "F.adaptive_max_pool3d(h(1, 1, 4, 4, 4), 2)",
+    "unpool": "F.max_unpool1d(h(1, 1, 2), torch.tensor([[[0, 3]]]), 2)",
     "reflect 3": "F.pad(h(1, 1, 4, 4, 4), (1,) * 6, mode='reflect')",
     "reflect 2": "F.pad(h(1, 1, 4, 4), (1,) * 4, mode='reflect')",
     "replicate": "F.pad(h(1, 1, 4), (1, 1), mode='replicate')",
     "max_pool3d and where": "F.max_pool3d(h(1, 1, 4, 4, 4), 2, return_indices=True)[0]",
     "gaussian_nll": "F.gaussian_nll_loss(h(2), h(2), h(2))",
-}  # fmt: skip
+}
 
 
 def names(lib):
-    return {"torch": lib, "F": lib.nn.functional, "f": lib.ones, "h": lambda *n: lib.ones(*n, dtype=lib.bfloat16)}
+    return {
+        "torch": lib,
+        "F": lib.nn.functional,
+        "f": lib.ones,
+        "h": lambda *n: lib.ones(*n, dtype=lib.bfloat16),
+    }
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.filterwarnings("ignore")
 def test_dtypes(oracle, call):
     """Values too: of ones, they are exact in any precision."""
+
     def ask(lib):
         with lib.autocast("cpu"):
             found = eval(CALLS[call], names(lib))
@@ -100,8 +141,14 @@ def test_products_are_rounded_and_gradients_are_not(oracle):
 def test_modules(oracle):
     def ask(lib):
         nn, seen = lib.nn, []
-        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.LayerNorm(8),
-                              nn.Linear(8, 3))  # fmt: skip
+        model = nn.Sequential(
+            nn.Conv2d(1, 2, 3),
+            nn.BatchNorm2d(2),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.LayerNorm(8),
+            nn.Linear(8, 3),
+        )
         for layer in model:
             layer.register_forward_hook(lambda m, args, out: seen.append(str(out.dtype)))
         with lib.autocast("cpu"):
@@ -109,16 +156,29 @@ def test_modules(oracle):
         loss.backward()
         return seen, str(loss.dtype), {str(p.grad.dtype) for p in model.parameters()}.pop()
 
-    assert list(ask(rushlight)) == [list(part) if isinstance(part, list) else part for part in oracle(ask)]
+    assert list(ask(rushlight)) == [
+        list(part) if isinstance(part, list) else part for part in oracle(ask)
+    ]
 
 
 def test_layers_that_take_another_way_to_their_function(oracle):
-    """Of several kinds of convolution and pooling; and a gradient that comes through a rule with a number in it."""
+    """Of several kinds of convolution and pooling; and a gradient that comes through a rule with a
+    number in it."""
+
     def ask(lib):
         nn, seen = lib.nn, []
-        model = nn.Sequential(nn.Conv2d(1, 2, 3, padding="same"), nn.LeakyReLU(), nn.ConvTranspose2d(2, 2, 3), nn.Mish(),
-                              nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"), nn.Unflatten(1, (2, 2)),
-                              nn.AvgPool3d((1, 2, 2)), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(2, 1))
+        model = nn.Sequential(
+            nn.Conv2d(1, 2, 3, padding="same"),
+            nn.LeakyReLU(),
+            nn.ConvTranspose2d(2, 2, 3),
+            nn.Mish(),
+            nn.Conv2d(2, 4, 3, padding=1, padding_mode="circular"),
+            nn.Unflatten(1, (2, 2)),
+            nn.AvgPool3d((1, 2, 2)),
+            nn.AdaptiveAvgPool3d(1),
+            nn.Flatten(),
+            nn.Linear(2, 1),
+        )
         for layer in model:
             layer.register_forward_hook(lambda m, args, out: seen.append(str(out.dtype)))
         with lib.autocast("cpu"):
@@ -138,8 +198,15 @@ def test_nesting_and_what_it_says_of_itself(oracle):
         found = []
 
         def note():
-            found.append([lib.is_autocast_enabled("cpu"), lib.is_autocast_enabled(), str(lib.get_autocast_dtype("cpu")),
-                          lib.is_autocast_cache_enabled(), str((lib.ones(1, 1) @ lib.ones(1, 1)).dtype)])
+            found.append(
+                [
+                    lib.is_autocast_enabled("cpu"),
+                    lib.is_autocast_enabled(),
+                    str(lib.get_autocast_dtype("cpu")),
+                    lib.is_autocast_cache_enabled(),
+                    str((lib.ones(1, 1) @ lib.ones(1, 1)).dtype),
+                ]
+            )
 
         note()
         with lib.autocast("cpu"):
@@ -185,15 +252,21 @@ with torch.autocast("cpu"):
 print(matmul(torch.ones(1, 1), torch.ones(1, 1)).dtype, pickle.loads(pickle.dumps(cross_entropy)).__name__)
 print(torch.nn.functional.linear.__doc__[:8])
 """
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split("\n")
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split("\n")
     assert told[:2] == ["torch.bfloat16 torch.bfloat16", "torch.bfloat16"]
     assert told[2:4] == ["torch.float32 cross_entropy", "x w^T + b"[:8]]
 
 
 def test_no_gates_without_autocast():
-    program = ("import sys, rushlight\nrushlight.nn.Linear(1, 1)\nprint('rushlight.amp' in sys.modules, "
-               "hasattr(rushlight.matmul, '__wrapped__'))")
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    program = (
+        "import sys, rushlight\nrushlight.nn.Linear(1, 1)\nprint('rushlight.amp' in sys.modules, "
+        "hasattr(rushlight.matmul, '__wrapped__'))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     assert told == "False False\n"
 
 
@@ -252,7 +325,7 @@ def test_functions_of_ones_own(oracle):
     assert ask(rushlight) == oracle(ask)
 
 
-# -- GradScaler ----------------------------------------------------------------------------------------------
+# -- GradScaler ------------------------------------------------------------------------------------
 
 
 def run_scaler(lib):
@@ -274,9 +347,15 @@ def run_scaler(lib):
     found.append(scaler.state_dict())
     other = lib.amp.GradScaler("cpu")
     other.load_state_dict(scaler.state_dict())
-    found.append([other.get_scale(), other.get_growth_interval(), other.state_dict() == scaler.state_dict()])
+    found.append(
+        [other.get_scale(), other.get_growth_interval(), other.state_dict() == scaler.state_dict()]
+    )
     scaler.update(16.0)
-    return [*found, scaler.get_scale(), [t.item() for t in scaler.scale([lib.tensor(1.0), lib.tensor(2.0)])]]
+    return [
+        *found,
+        scaler.get_scale(),
+        [t.item() for t in scaler.scale([lib.tensor(1.0), lib.tensor(2.0)])],
+    ]
 
 
 def test_scaler(oracle):
@@ -287,17 +366,31 @@ def test_scaler(oracle):
     assert ours[6:] == theirs[6:]
 
 
-MISUSE = ["s.step(o)", "s.update()", "s.scale(l).backward(); s.step(o); s.step(o)", "s.scale(3)",
-          "s.scale(l).backward(); s.unscale_(o); s.unscale_(o)", "s.scale(l).backward(); s.step(o); s.unscale_(o)",
-          "s.scale(l); s.step(o)", "s.scale(l); s.update()", "s.load_state_dict({})",
-          "s.scale(l).backward(); s.step(o, closure=None)", "lib.amp.GradScaler('cpu', growth_factor=1.0)"]  # fmt: skip
+MISUSE = [
+    "s.step(o)",
+    "s.update()",
+    "s.scale(l).backward(); s.step(o); s.step(o)",
+    "s.scale(3)",
+    "s.scale(l).backward(); s.unscale_(o); s.unscale_(o)",
+    "s.scale(l).backward(); s.step(o); s.unscale_(o)",
+    "s.scale(l); s.step(o)",
+    "s.scale(l); s.update()",
+    "s.load_state_dict({})",
+    "s.scale(l).backward(); s.step(o, closure=None)",
+    "lib.amp.GradScaler('cpu', growth_factor=1.0)",
+]
 
 
 @pytest.mark.parametrize("program", MISUSE)
 def test_scaler_misused(oracle, program):
     def ask(lib):
         w = lib.ones(1, requires_grad=True)
-        space = {"s": lib.amp.GradScaler("cpu"), "o": lib.optim.SGD([w], lr=0.1), "l": w.sum(), "lib": lib}
+        space = {
+            "s": lib.amp.GradScaler("cpu"),
+            "o": lib.optim.SGD([w], lr=0.1),
+            "l": w.sum(),
+            "lib": lib,
+        }
         try:
             exec(program, space)
         except Exception as error:
@@ -315,7 +408,12 @@ def test_scaler_disabled():
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
     scaler.update()
-    assert (w.item(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == (0.5, 1.0, False, {})
+    assert (w.item(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == (
+        0.5,
+        1.0,
+        False,
+        {},
+    )
 
 
 def test_gates_can_be_pickled():
@@ -328,15 +426,30 @@ def test_gates_can_be_pickled():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("state", [None, "float32", "bfloat16"])
 def test_recurrent_layers(oracle, kind, dtype, state):
-    """In bfloat16, as torch's, whatever the dtypes of the input and the state; a GRU gives its state's."""
+    """In bfloat16, as torch's, whatever the dtypes of the input and the state; a GRU gives its
+    state's."""
+
     def run(t):
         t.manual_seed(0)
-        layer, x = getattr(t.nn, kind)(4, 8), t.randn(5, 3, 4).to(getattr(t, dtype)).requires_grad_()
+        layer, x = (
+            getattr(t.nn, kind)(4, 8),
+            t.randn(5, 3, 4).to(getattr(t, dtype)).requires_grad_(),
+        )
         h = None if state is None else t.zeros(1, 3, 8).to(getattr(t, state))
         with t.autocast("cpu", dtype=t.bfloat16):
             out, last = layer(x, (h, h) if kind == "LSTM" and state else h)
         out.float().square().sum().backward()
         last = last[0] if kind == "LSTM" else last
-        dtypes = [str(a.dtype).split(".")[-1] == "bfloat16" for a in (out, last, layer.weight_ih_l0.grad, x.grad)]
-        return t.cat([t.tensor(dtypes).float(), out.detach().float().flatten(), layer.weight_ih_l0.grad.flatten() / 10])
+        dtypes = [
+            str(a.dtype).split(".")[-1] == "bfloat16"
+            for a in (out, last, layer.weight_ih_l0.grad, x.grad)
+        ]
+        return t.cat(
+            [
+                t.tensor(dtypes).float(),
+                out.detach().float().flatten(),
+                layer.weight_ih_l0.grad.flatten() / 10,
+            ]
+        )
+
     np.testing.assert_allclose(run(rushlight), oracle(run), atol=0.03)

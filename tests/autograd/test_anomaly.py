@@ -54,7 +54,9 @@ def test_the_op_itself_may_have_made_it():
 def test_what_was_given_may_have_held_it():
     w = torch.ones(2, requires_grad=True)
     data = torch.tensor([1.0, np.nan])
-    assert "a tensor of shape (2,) that was given holds nan" in told(lambda: (w * data).sum().backward())
+    assert "a tensor of shape (2,) that was given holds nan" in told(
+        lambda: (w * data).sum().backward()
+    )
 
 
 def test_create_graph_and_numbers_of_no_dimension():

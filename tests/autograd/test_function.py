@@ -25,12 +25,19 @@ def a_function(torch):
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return g * ctx.power * x ** (ctx.power - 1), None
+
     x = leaf(torch, 2.0, 3.0)
     y = Cube.apply(x, 3)
-    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
-    return [y, g, torch.autograd.grad(g.sum(), x), y.grad_fn.name(), Cube.apply(x.detach(), 2).requires_grad]
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    return [
+        y,
+        g,
+        torch.autograd.grad(g.sum(), x),
+        y.grad_fn.name(),
+        Cube.apply(x.detach(), 2).requires_grad,
+    ]
 
 
 @program
@@ -48,6 +55,7 @@ def a_function_of_several(torch):
             x, y = ctx.saved_tensors
             seen.append([list(ctx.needs_input_grad), h.clone(), none.clone()])
             return g * y + h, g * x + h, None
+
     seen = []
     x, y = leaf(torch, 1.0, 5.0), leaf(torch, 3.0, 4.0)
     a, b, c = Both.apply(x, y, torch.ones(1))
@@ -68,6 +76,7 @@ def a_function_with_unused_outputs(torch):
         def backward(ctx, g, h):
             seen.append([g is None, h is None])
             return (0 if g is None else g) + (0 if h is None else 2 * h)
+
     seen, x = [], leaf(torch, 1.0)
     Split.apply(x)[1].sum().backward()
     return [seen, x.grad]
@@ -87,8 +96,9 @@ def a_function_with_setup_context(torch):
 
         @staticmethod
         def backward(ctx, g):
-            out, = ctx.saved_tensors
+            (out,) = ctx.saved_tensors
             return g * ctx.factor + 0 * out, None
+
     x = leaf(torch, 1.0, 2.0)
     y = Scale.apply(x, 5.0)
     y.sum().backward()
@@ -97,6 +107,7 @@ def a_function_with_setup_context(torch):
 
 def doubling(torch):
     """A function that writes to its input."""
+
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -107,6 +118,7 @@ def doubling(torch):
         @staticmethod
         def backward(ctx, g):
             return g * 2
+
     return Double
 
 
@@ -130,12 +142,19 @@ def functions_that_are_wrong(torch):
             @staticmethod
             def backward(ctx, g):
                 return answer(g)
+
         return outcome(Wrong.apply(leaf(torch, 1.0, 2.0)).sum().backward)
 
     class Bare(torch.autograd.Function):
         pass
-    return [made(lambda g: (g, g)), made(lambda g: 1.0), made(lambda g: torch.ones(3)), made(lambda g: (g, None)),
-            outcome(Bare.apply, torch.ones(1))]
+
+    return [
+        made(lambda g: (g, g)),
+        made(lambda g: 1.0),
+        made(lambda g: torch.ones(3)),
+        made(lambda g: (g, None)),
+        outcome(Bare.apply, torch.ones(1)),
+    ]
 
 
 @program
@@ -149,10 +168,11 @@ def a_function_once_differentiable(torch):
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return g * 2 * x
+
     x = leaf(torch, 1.0, 2.0)
-    g, = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+    (g,) = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
     return [g.detach(), outcome(g.sum().backward)]
 
 
@@ -184,6 +204,7 @@ def views_that_forward_makes(torch):
         @staticmethod
         def backward(ctx, g):
             return g * 3
+
     x = leaf(torch, 1.0, 2.0, 3.0, 4.0)
     a, b = Halves.apply(x)
     (a.sum() + 3 * b.sum()).backward()
@@ -191,7 +212,11 @@ def views_that_forward_makes(torch):
     y = x * 2
     c = First.apply(y)
     d = Same.apply(y)
-    results += [c.grad_fn.name(), y.grad_fn.name(), torch.autograd.grad((c.sum() + d.sum() + y.sum()), x)]
+    results += [
+        c.grad_fn.name(),
+        y.grad_fn.name(),
+        torch.autograd.grad((c.sum() + d.sum() + y.sum()), x),
+    ]
     for view in (a, c, d, d[0]):
         results.append(outcome(lambda view=view: view.mul_(2)))
     return results
@@ -241,9 +266,15 @@ def what_forward_says_of_its_outputs(torch):
         @staticmethod
         def backward(ctx, g):
             return g * ctx.y * ctx.saved_tensors[0] ** (ctx.y - 1), None
+
     x = leaf(torch, 1.0, 2.0)
-    return [outcome(lambda: Forgotten.apply(x.clone())), Constant.apply(x.clone()).requires_grad,
-            torch.autograd.grad(Mixed.apply(x)[1].sum(), x), Mixed.seen, torch.autograd.grad(Power.apply(x).sum(), x)]
+    return [
+        outcome(lambda: Forgotten.apply(x.clone())),
+        Constant.apply(x.clone()).requires_grad,
+        torch.autograd.grad(Mixed.apply(x)[1].sum(), x),
+        Mixed.seen,
+        torch.autograd.grad(Power.apply(x).sum(), x),
+    ]
 
 
 @program
@@ -256,12 +287,13 @@ def a_straight_through_estimator(torch):
         @staticmethod
         def backward(ctx, g):
             return g
+
     x = leaf(torch, 0.4, 1.6)
     (Round.apply(x) * x).sum().backward()
     return x.grad
 
 
-# -- gradcheck -------------------------------------------------------------------------------------------------------
+# -- gradcheck -------------------------------------------------------------------------------------
 
 
 class WrongSine(Function):
@@ -280,7 +312,7 @@ class WrongSine(Function):
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         own = ctx._forward_cls
         factor = rushlight.ones(3, dtype=x.dtype)
         factor[1] = own.first
@@ -326,15 +358,42 @@ def test_gradcheck_finds_a_missing_conjugate():
 
         @staticmethod
         def backward(ctx, g):
-            return g * 2 * ctx.saved_tensors[0]     # torch's gradient of a holomorphic function is g conj(f')
+            return (
+                g * 2 * ctx.saved_tensors[0]
+            )  # torch's gradient of a holomorphic function is g conj(f')
+
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
-        gradcheck(Wrong.apply, rushlight.tensor([1 + 2j], dtype=rushlight.complex128, requires_grad=True))
+        gradcheck(
+            Wrong.apply, rushlight.tensor([1 + 2j], dtype=rushlight.complex128, requires_grad=True)
+        )
 
 
 def test_any_name_may_be_kept_on_the_context():
     """Among them those that nodes themselves use."""
-    names = ["shape", "edges", "saved", "seq", "where", "writes", "extra", "outputs", "places", "function", "op", "leaf",
-             "hooks", "number", "arrays", "tensors", "dirty", "constant", "materialize", "to_save", "ctx", "node"]
+    names = [
+        "shape",
+        "edges",
+        "saved",
+        "seq",
+        "where",
+        "writes",
+        "extra",
+        "outputs",
+        "places",
+        "function",
+        "op",
+        "leaf",
+        "hooks",
+        "number",
+        "arrays",
+        "tensors",
+        "dirty",
+        "constant",
+        "materialize",
+        "to_save",
+        "ctx",
+        "node",
+    ]
 
     class Twice(rushlight.autograd.Function):
         @staticmethod
@@ -352,7 +411,7 @@ def test_any_name_may_be_kept_on_the_context():
     y = Twice.apply(x)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
-    assert y.grad_fn.dirty == "dirty"             # as in torch, where the node is the context
+    assert y.grad_fn.dirty == "dirty"  # as in torch, where the node is the context
     assert y.grad_fn.shape == (3,)
 
 
@@ -366,7 +425,7 @@ def test_outputs_that_were_saved_and_written_to():
 
         @staticmethod
         def backward(ctx, g, h):
-            out, = ctx.saved_tensors
+            (out,) = ctx.saved_tensors
             return g * out
 
     x = rushlight.ones(2, requires_grad=True)
@@ -385,7 +444,10 @@ def test_dirty_views_and_leaves():
     double(b[:2])
     (b * rushlight.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
     assert a.grad.tolist() == [6.0, 12.0, 9.0, 12.0]
-    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
+    with pytest.raises(
+        RuntimeError,
+        match="a leaf Variable that requires grad has been used in an in-place operation",
+    ):
         double(a)
 
 
@@ -406,7 +468,9 @@ def test_arguments_by_name_are_recorded():
 
 
 def test_an_input_handed_back_is_saved_as_the_input():
-    """Its second derivative goes through the input, not by way of the output and this very backward."""
+    """Its second derivative goes through the input, not by way of the output and this very
+    backward."""
+
     class Odd(Function):
         @staticmethod
         def forward(ctx, x):
@@ -415,9 +479,9 @@ def test_an_input_handed_back_is_saved_as_the_input():
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return -5 * g * x * x
 
     x = rushlight.tensor(3.0, requires_grad=True)
-    g, = rushlight.autograd.grad(Odd.apply(x), x, create_graph=True)
+    (g,) = rushlight.autograd.grad(Odd.apply(x), x, create_graph=True)
     assert (g.item(), rushlight.autograd.grad(g, x)[0].item()) == (-45, -30)

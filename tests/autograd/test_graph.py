@@ -19,6 +19,7 @@ def several(torch, mode):
     def hook(found):
         found = found if isinstance(found, (list, tuple)) else [found]
         seen.append([None if g is None else g.clone() for g in found])
+
     handle = torch.autograd.graph.register_multi_grad_hook((a, b, c, d), hook, mode=mode)
     c.sum().backward(retain_graph=True)
     c.sum().backward(inputs=(a,), retain_graph=True)
@@ -40,7 +41,9 @@ def test_where_a_hook_cannot_be():
     with pytest.raises(RuntimeError, match="does not require gradients"):
         rushlight.autograd.graph.register_multi_grad_hook([rushlight.ones(1)], print)
     with pytest.raises(ValueError, match="Expects mode to be one of"):
-        rushlight.autograd.graph.register_multi_grad_hook([leaf(rushlight, 1.0)], print, mode="some")
+        rushlight.autograd.graph.register_multi_grad_hook(
+            [leaf(rushlight, 1.0)], print, mode="some"
+        )
 
 
 def test_gradient_edges():
@@ -52,7 +55,7 @@ def test_gradient_edges():
 
 
 def written_input(b):
-    out = (b ** 2).sum()
+    out = (b**2).sum()
     b.sin_()
     return out + b.sum()
 
@@ -78,6 +81,7 @@ def test_writes_to_what_is_saved(oracle, program):
             y = program(a * 3)
             y.backward()
         return [y.detach(), a.grad]
+
     agree(ask(rushlight), oracle(ask))
     a = leaf(rushlight, 0.5, 2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -92,10 +96,11 @@ def test_leaves_are_told_as_soon_as_their_gradient_is_whole():
     h.register_hook(lambda g: log.append("h"))
     k = h * b
     for name, t in (("a", a), ("b", b)):
-        t.register_post_accumulate_grad_hook(lambda t, name=name: (log.append((name, t.grad.tolist())),
-                                                                      setattr(t, "grad", None)))
+        t.register_post_accumulate_grad_hook(
+            lambda t, name=name: (log.append((name, t.grad.tolist())), setattr(t, "grad", None))
+        )
     k.sum().backward()
-    (k.detach() * b + b).sum().backward()         # b in two places
+    (k.detach() * b + b).sum().backward()  # b in two places
     assert log == [("b", [2.0, 2.0]), "h", ("a", [2.0, 2.0]), ("b", [3.0, 3.0])]
     assert a.grad is b.grad is None
 
@@ -108,7 +113,7 @@ def test_what_retains_its_gradient_goes_on_after_a_write():
     log = []
     y.mul_(3)
     (y * y).sum().backward()
-    assert y.grad.tolist() == [12.0] * 3          # of what y is now; the hook, of what it was
+    assert y.grad.tolist() == [12.0] * 3  # of what y is now; the hook, of what it was
     assert log == [[36.0] * 3]
     assert x.grad.tolist() == [72.0] * 3
 
@@ -118,7 +123,9 @@ def test_writes_that_torch_refuses():
     with rushlight.no_grad():
         v = x[:2]
         v.mul_(1)
-    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+    with pytest.raises(
+        RuntimeError, match="A view was created in no_grad mode and is being modified inplace"
+    ):
         v.mul_(2)
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
         v.copy_(rushlight.zeros(2))
@@ -135,17 +142,39 @@ def test_a_gradient_that_no_backward_fills_is_warned_of():
 
 def test_nodes_are_torchs_where_we_have_several(torch):
     """The losses' graphs that tutorials walk, and names that a printed tensor shows."""
+
     def chain(node):
-        return "-" if node is None else f"{type(node).__name__}({', '.join(chain(n) for n, _ in node.next_functions)})"
+        return (
+            "-"
+            if node is None
+            else f"{type(node).__name__}({', '.join(chain(n) for n, _ in node.next_functions)})"
+        )
+
     shown = []
     for library in (rushlight, torch):
         F = library.nn.functional
         x, y = library.full((2, 4), 0.5).requires_grad_(), library.ones(2, 4)
         index = library.tensor([[0], [1]])
-        losses = [loss(x, y) for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy)]
-        made = [1 - x, 1 / x, library.rsub(x, 2), x.t().contiguous(), F.glu(x), x.scatter(1, index, 0.0), x.take(index),
-                F.pixel_shuffle(x.reshape(1, 8, 1, 1), 2)]
-        shown.append([*map(chain, (loss.grad_fn for loss in losses)), *(type(tensor.grad_fn).__name__ for tensor in made)])
+        losses = [
+            loss(x, y)
+            for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy)
+        ]
+        made = [
+            1 - x,
+            1 / x,
+            library.rsub(x, 2),
+            x.t().contiguous(),
+            F.glu(x),
+            x.scatter(1, index, 0.0),
+            x.take(index),
+            F.pixel_shuffle(x.reshape(1, 8, 1, 1), 2),
+        ]
+        shown.append(
+            [
+                *map(chain, (loss.grad_fn for loss in losses)),
+                *(type(tensor.grad_fn).__name__ for tensor in made),
+            ]
+        )
     assert shown[0] == shown[1]
 
 
@@ -157,7 +186,9 @@ def test_no_tensor_is_its_own_gradient():
 
 
 @pytest.mark.origin("scripts")
-@pytest.mark.parametrize("f", [lambda x: x**2, lambda x: x.exp(), lambda x: x.prod(), lambda x: 2**x, lambda x: x.norm()])
+@pytest.mark.parametrize(
+    "f", [lambda x: x**2, lambda x: x.exp(), lambda x: x.prod(), lambda x: 2**x, lambda x: x.norm()]
+)
 def test_hooks_of_saved_tensors_meet_what_is_saved_only(oracle, f):
     """A rule that does not need its op's result saves None for it, which was handed to the hook."""
 

@@ -1,4 +1,5 @@
-"""Misspelt keywords: functions of the table, functions made of ops, layers, optimizers and loaders name the nearest."""
+"""Misspelt keywords: functions of the table, functions made of ops, layers, optimizers and loaders
+name the nearest."""
 
 import inspect
 import pickle
@@ -25,13 +26,25 @@ MISSPELT = {
     "a range": (lambda: torch.arange(3, dtyp=torch.int64), "arange", "dtype"),
     "random numbers": (lambda: torch.randn(3, require_grad=True), "randn", "requires_grad"),
     "conversion": (lambda: x.to(dtyp=torch.float64), "to", "dtype"),
-    "functional": (lambda: F.cross_entropy(x, x, label_smothing=0.1), "cross_entropy", "label_smoothing"),
+    "functional": (
+        lambda: F.cross_entropy(x, x, label_smothing=0.1),
+        "cross_entropy",
+        "label_smoothing",
+    ),
     "a layer": (lambda: nn.Linear(3, 4, biass=False), "Linear.__init__", "bias"),
-    "a loss": (lambda: nn.CrossEntropyLoss(label_smothing=0.1), "CrossEntropyLoss.__init__", "label_smoothing"),
+    "a loss": (
+        lambda: nn.CrossEntropyLoss(label_smothing=0.1),
+        "CrossEntropyLoss.__init__",
+        "label_smoothing",
+    ),
     "a layer's beginning": (lambda: nn.LSTM(3, 4, num_layer=2), "LSTM.__init__", "num_layers"),
     "an optimizer": (lambda: optim.SGD(weights, lr=0.1, momentm=0.9), "SGD.__init__", "momentum"),
     "initials": (lambda: optim.SGD(weights, learning_rate=0.1), "SGD.__init__", "lr"),
-    "a schedule": (lambda: optim.lr_scheduler.StepLR(optim.SGD(weights, lr=0.1), step=3), "StepLR.__init__", "step_size"),
+    "a schedule": (
+        lambda: optim.lr_scheduler.StepLR(optim.SGD(weights, lr=0.1), step=3),
+        "StepLR.__init__",
+        "step_size",
+    ),
     "a loader": (lambda: DataLoader([1], batchsize=4), "DataLoader.__init__", "batch_size"),
     "backward": (lambda: x.sum().backward(retain_grap=True), "backward", "retain_graph"),
     "grad": (lambda: torch.autograd.grad(x.sum(), x, create_grap=True), "grad", "create_graph"),

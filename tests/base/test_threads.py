@@ -39,8 +39,10 @@ def test_products_of_middle_size_run_on_one_thread(monkeypatch):
         threads.alone(lambda: 1 / 0)
     assert count() == 2
     seen = []
-    monkeypatch.setattr(matmul.spent, "left", float("inf"))           # loops have not begun
-    monkeypatch.setattr(matmul, "on_one_thread", lambda x, y, out: seen.append((x.shape, y.shape)) or x @ y)
+    monkeypatch.setattr(matmul.spent, "left", float("inf"))  # loops have not begun
+    monkeypatch.setattr(
+        matmul, "on_one_thread", lambda x, y, out: seen.append((x.shape, y.shape)) or x @ y
+    )
     for n in (8, 128, 2048):
         rushlight.ones(n, 100) @ rushlight.ones(100, n)
     assert seen == [((128, 100), (100, 128))]

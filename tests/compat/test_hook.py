@@ -18,7 +18,8 @@ def test_old_packages_are_found_by_the_hook():
         "from functorch.experimental import replace_all_batch_norm_modules_\n"
         "from torch._vmap_internals import _vmap\n"
         "assert functorch.__name__ == 'rushlight.functorch', functorch\n"
-        "print(_vmap(lambda x: (x * 2, None), 0, 0, True)(torch.ones(2)), _vmap(torch.sin)(torch.zeros(1)))"
+        "print(_vmap(lambda x: (x * 2, None), 0, 0, True)(torch.ones(2)), "
+        "_vmap(torch.sin)(torch.zeros(1)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600

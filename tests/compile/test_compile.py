@@ -1,4 +1,5 @@
 """Compiled equals eager: whole steps, functions, backward; and never yesterday's numbers."""
+
 from __future__ import annotations
 
 import functools
@@ -12,10 +13,10 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import CannotCompile, compile, programs, source
-from rushlight.nn import functional as F
 from rushlight.core.tensor import from_array
+from rushlight.nn import functional as F
 
-CALLS = 5                                         # two watched, one that compiles, two more
+CALLS = 5  # two watched, one that compiles, two more
 
 
 def quick(f, **options):
@@ -25,8 +26,13 @@ def quick(f, **options):
 
 def batches(n, features=12, classes=4, size=8):
     rng = np.random.default_rng(0)
-    return [(torch.tensor(rng.standard_normal((size, features)).astype(np.float32)),
-             torch.tensor(rng.integers(0, classes, size))) for _ in range(n)]
+    return [
+        (
+            torch.tensor(rng.standard_normal((size, features)).astype(np.float32)),
+            torch.tensor(rng.integers(0, classes, size)),
+        )
+        for _ in range(n)
+    ]
 
 
 def mlp(seed=0):
@@ -43,12 +49,15 @@ def training(make, model):
         loss.backward()
         optimizer.step()
         return loss
+
     return step, optimizer
 
 
 def same(a, b, tolerance=1e-5):
     for p, q in zip(a, b):
-        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(
+            p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance
+        )
 
 
 def both(make, backend, n=8):
@@ -94,19 +103,20 @@ def test_training_step_in_loops_equals_eager():
     text = source(fast)
     assert "@loop" in text
     assert "matmul(" in text
-    assert "test_compile.py" in text              # the user's lines are named
+    assert "test_compile.py" in text  # the user's lines are named
     assert text.count("# ") > 5
 
 
-# -- never stale -------------------------------------------------------------------------------------------------------
+# -- never stale -----------------------------------------------------------------------------------
+
 
 def test_new_numbers_and_new_shapes():
-    f = quick(lambda x: (x * 2. + 0. * x).sum() * 1.)
+    f = quick(lambda x: (x * 2.0 + 0.0 * x).sum() * 1.0)
     for _ in range(CALLS):
-        assert float(f(torch.tensor([1., 2.]))) == 6
-        assert float(f(torch.tensor([10., 20.]))) == 60
-        assert float(f(torch.tensor([1., 2., 3.]))) == 12
-        assert float(f(torch.tensor([1., 2.], dtype=torch.float64))) == 6
+        assert float(f(torch.tensor([1.0, 2.0]))) == 6
+        assert float(f(torch.tensor([10.0, 20.0]))) == 60
+        assert float(f(torch.tensor([1.0, 2.0, 3.0]))) == 12
+        assert float(f(torch.tensor([1.0, 2.0], dtype=torch.float64))) == 6
     assert len(programs(f)) == 3
     assert "def " in source(f)
 
@@ -115,14 +125,15 @@ def test_python_values_in_arguments_and_closures():
     factor = 2.0
 
     def scaled(x, power=1):
-        return x ** power * factor
-    f, x = quick(scaled), torch.tensor([1., 2.])
+        return x**power * factor
+
+    f, x = quick(scaled), torch.tensor([1.0, 2.0])
     for _ in range(CALLS):
-        assert f(x).tolist() == [2., 4.]
-        assert f(x, power=2).tolist() == [2., 8.]
+        assert f(x).tolist() == [2.0, 4.0]
+        assert f(x, power=2).tolist() == [2.0, 8.0]
     factor = 3.0
     for _ in range(CALLS):
-        assert f(x).tolist() == [3., 6.]
+        assert f(x).tolist() == [3.0, 6.0]
 
 
 SCALE = {"by": 1.0}
@@ -137,7 +148,8 @@ def test_python_values_in_globals_attributes_and_lists():
 
     def f(x):
         return x * SCALE["by"] + holder.offset + sum(layers)
-    g, x = quick(f), torch.tensor([1.])
+
+    g, x = quick(f), torch.tensor([1.0])
     try:
         for SCALE["by"] in (1.0, 2.0):
             for Settings.offset in (0.0, 5.0):
@@ -153,12 +165,15 @@ def test_python_values_in_globals_attributes_and_lists():
 
 def test_learning_rate_of_a_scheduler():
     eager, compiled = mlp(), mlp()
-    (step, a), (other, b) = training(OPTIMIZERS["SGD"], eager), training(OPTIMIZERS["SGD"], compiled)
+    (step, a), (other, b) = (
+        training(OPTIMIZERS["SGD"], eager),
+        training(OPTIMIZERS["SGD"], compiled),
+    )
     fast = quick(other)
     for i, (x, y) in enumerate(batches(15)):
         a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = 0.1 / (1 + i // 5)
         assert float(step(x, y)) == pytest.approx(float(fast(x, y)), rel=1e-5)
-    assert len(programs(fast)) == 2               # the second one reads the rate
+    assert len(programs(fast)) == 2  # the second one reads the rate
     same(eager.parameters(), compiled.parameters())
 
 
@@ -166,45 +181,51 @@ def test_parameters_changed_and_replaced_from_outside():
     model = nn.Linear(3, 2)
     f, x = quick(lambda x: model(x)), torch.ones(1, 3)
     with torch.no_grad():
-        for change in (lambda: None, lambda: model.weight.fill_(2), lambda: setattr(model.weight, "data", torch.ones(2, 3)),
-                       lambda: setattr(model, "weight", nn.Parameter(torch.zeros(2, 3))),
-                       lambda: setattr(model, "bias", None)):
+        for change in (
+            lambda: None,
+            lambda: model.weight.fill_(2),
+            lambda: setattr(model.weight, "data", torch.ones(2, 3)),
+            lambda: setattr(model, "weight", nn.Parameter(torch.zeros(2, 3))),
+            lambda: setattr(model, "bias", None),
+        ):
             change()
             for _ in range(CALLS):
                 same([f(x)], [model(x)])
 
 
 def test_gradients_set_none_or_accumulated():
-    w = torch.tensor([1., 2.], requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
 
     def step(x):
         loss = (w * x).sum()
         loss.backward()
         return loss
+
     f = quick(step)
-    for _ in range(CALLS):                        # from nothing: set
+    for _ in range(CALLS):  # from nothing: set
         w.grad = None
-        f(torch.tensor([1., 10.]))
-        assert w.grad.tolist() == [1., 10.]
-    for k in range(2, 2 + CALLS):                 # on top of what is there: added
-        f(torch.tensor([1., 10.]))
-        assert w.grad.tolist() == [k, 10. * k]
-    w.grad = torch.tensor([100., 100.])
-    f(torch.tensor([1., 10.]))
-    assert w.grad.tolist() == [101., 110.]
+        f(torch.tensor([1.0, 10.0]))
+        assert w.grad.tolist() == [1.0, 10.0]
+    for k in range(2, 2 + CALLS):  # on top of what is there: added
+        f(torch.tensor([1.0, 10.0]))
+        assert w.grad.tolist() == [k, 10.0 * k]
+    w.grad = torch.tensor([100.0, 100.0])
+    f(torch.tensor([1.0, 10.0]))
+    assert w.grad.tolist() == [101.0, 110.0]
 
 
 def test_training_and_evaluation_mode():
     class Net(nn.Module):
         def forward(self, x):
             return x * 2 if self.training else x * 3
+
     net = Net()
     f, x = quick(net), torch.ones(2)
     for _ in range(CALLS):
         net.train()
-        assert f(x).tolist() == [2., 2.]
+        assert f(x).tolist() == [2.0, 2.0]
         net.eval()
-        assert f(x).tolist() == [3., 3.]
+        assert f(x).tolist() == [3.0, 3.0]
 
 
 def test_requires_grad_switched_off():
@@ -213,6 +234,7 @@ def test_requires_grad_switched_off():
     def step():
         w.grad = v.grad = None
         (w * v * 2).sum().backward()
+
     f = quick(step)
     for _ in range(CALLS):
         f()
@@ -221,10 +243,11 @@ def test_requires_grad_switched_off():
     for _ in range(CALLS):
         f()
         assert w.grad is None
-        assert v.grad.tolist() == [2., 2.]
+        assert v.grad.tolist() == [2.0, 2.0]
 
 
-# -- what cannot be compiled runs as it is -----------------------------------------------------------------------------
+# -- what cannot be compiled runs as it is ---------------------------------------------------------
+
 
 def stays(f, *args, calls=CALLS):
     """A compiled function that must give up: its results, checked against eager."""
@@ -238,12 +261,15 @@ def stays(f, *args, calls=CALLS):
     return str(caught[0].message)
 
 
-@pytest.mark.parametrize(("f", "why"), [
-    (lambda x: from_array(np.sort(x._array)) + 1, "numbers that no op of the table has made"),
-    (lambda x: (repr(x), x + 1)[1], "looks at the numbers"),
-    (lambda x: (f"{x}", x + 1)[1], "looks at the numbers"),
-    (lambda x: (repr(nn.Parameter(x)), x + 1)[1], "looks at the numbers"),
-])
+@pytest.mark.parametrize(
+    ("f", "why"),
+    [
+        (lambda x: from_array(np.sort(x._array)) + 1, "numbers that no op of the table has made"),
+        (lambda x: (repr(x), x + 1)[1], "looks at the numbers"),
+        (lambda x: (f"{x}", x + 1)[1], "looks at the numbers"),
+        (lambda x: (repr(nn.Parameter(x)), x + 1)[1], "looks at the numbers"),
+    ],
+)
 def test_what_goes_round_the_ops_is_never_a_constant(f, why):
     compiled = quick(f)
     with warnings.catch_warnings(record=True) as caught:
@@ -269,8 +295,8 @@ def test_an_if_on_data_takes_the_right_branch():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(CALLS):
-            assert f(torch.tensor([1.])).item() == 2
-            assert f(torch.tensor([-1.])).item() == -2
+            assert f(torch.tensor([1.0])).item() == 2
+            assert f(torch.tensor([-1.0])).item() == -2
 
 
 def test_python_state_that_goes_on_changing():
@@ -279,6 +305,7 @@ def test_python_state_that_goes_on_changing():
     def f(x):
         seen.append(len(seen))
         return x * len(seen)
+
     g = quick(f)
     with pytest.warns(UserWarning, match="Python state"):
         assert [g(torch.ones(1)).item() for _ in range(30)] == list(range(1, 31))
@@ -300,7 +327,8 @@ def test_errors_pass_through_and_leave_the_state_alone():
         f(torch.ones(8, 5), batches(1)[0][1])
 
 
-# -- memory --------------------------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------
+
 
 def test_results_and_gradients_belong_to_the_caller():
     w = torch.ones(5000, requires_grad=True)
@@ -310,6 +338,7 @@ def test_results_and_gradients_belong_to_the_caller():
         y = w * x
         y.sum().backward()
         return y.detach()
+
     f = quick(step)
     kept = [(f(torch.full((5000,), float(k))), w.grad) for k in range(10)]
     for k, (y, g) in enumerate(kept):
@@ -320,6 +349,7 @@ def test_results_and_gradients_belong_to_the_caller():
 def test_results_that_are_arguments_copies_and_views():
     def f(x, y):
         return x, x.clone(), [x + y, x + y], {"view": x.reshape(-1), "same": y}
+
     g = quick(f)
     for _ in range(CALLS):
         x, y = torch.ones(2, 2), torch.ones(2, 2)
@@ -328,8 +358,8 @@ def test_results_that_are_arguments_copies_and_views():
         assert rest["same"] is y
         copy.add_(1)
         c.add_(1)
-        assert x.tolist() == [[1., 1.], [1., 1.]]
-        assert d.tolist() == [[2., 2.], [2., 2.]]
+        assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+        assert d.tolist() == [[2.0, 2.0], [2.0, 2.0]]
         rest["view"][0] = 9
         assert x[0, 0].item() == 9
 
@@ -338,27 +368,29 @@ def test_writes_into_arguments():
     def f(x, y):
         x.mul_(2).add_(y)
         return x.sum()
+
     g = quick(f)
     for _ in range(CALLS):
         x = torch.ones(3)
         version = x._version
         assert g(x, torch.ones(3)).item() == 9
-        assert x.tolist() == [3., 3., 3.]
+        assert x.tolist() == [3.0, 3.0, 3.0]
         assert x._version > version
 
 
 def test_old_values_are_read_before_they_are_overwritten():
-    p = torch.arange(4.)
+    p = torch.arange(4.0)
 
     def f(x):
         old = p.clone()
         p.sub_(x)
         return old - p, old.reshape(2, 2).T.reshape(-1) * 1
+
     g = quick(f)
     for k in range(CALLS):
         change, turned = g(torch.ones(4))
-        assert change.tolist() == [1.] * 4
-        assert turned.tolist() == [0. - k, 2. - k, 1. - k, 3. - k]
+        assert change.tolist() == [1.0] * 4
+        assert turned.tolist() == [0.0 - k, 2.0 - k, 1.0 - k, 3.0 - k]
 
 
 def test_arguments_that_share_memory_with_parameters():
@@ -367,11 +399,12 @@ def test_arguments_that_share_memory_with_parameters():
     def f(x):
         p.add_(x)
         return p.sum()
+
     g = quick(f)
     for _ in range(CALLS):
         g(torch.ones(4))
     before = p.tolist()
-    g(p.detach().reshape(2, 2).reshape(4))        # a view of what is written
+    g(p.detach().reshape(2, 2).reshape(4))  # a view of what is written
     assert p.tolist() == [2 * v for v in before]
 
 
@@ -407,11 +440,12 @@ def test_each_length_of_a_text_that_grows_has_its_program():
     f = quick(lambda x: x.cumsum(0)[-1:] * 2)
     text = torch.ones(40)
     for _ in range(3):
-        assert [f(text[:n]).item() for n in range(1, 41)] == [2. * n for n in range(1, 41)]
+        assert [f(text[:n]).item() for n in range(1, 41)] == [2.0 * n for n in range(1, 41)]
     assert len(programs(f)) == 40, f.given_up
 
 
-# -- backward by the caller ---------------------------------------------------------------------------------------------
+# -- backward by the caller ------------------------------------------------------------------------
+
 
 def test_backward_goes_through_a_compiled_function():
     eager, compiled = mlp(), mlp()
@@ -429,12 +463,13 @@ def test_backward_goes_through_a_compiled_function():
 def test_gradients_of_arguments_and_of_several_results():
     def f(x, y):
         return x.exp() * y, (x - y).tanh(), x.detach() * 2
+
     g = quick(f)
     for _ in range(CALLS):
         grads = []
         for call in (f, g):
-            x = torch.tensor([[.5, -1.], [2., 0.]], requires_grad=True)
-            y = torch.tensor([1., 3.], requires_grad=True)
+            x = torch.tensor([[0.5, -1.0], [2.0, 0.0]], requires_grad=True)
+            y = torch.tensor([1.0, 3.0], requires_grad=True)
             a, b, c = call(x, y)
             assert not c.requires_grad
             (a.sum() * 2 + (b * b).sum()).backward()
@@ -484,6 +519,7 @@ def test_a_whole_step_leaves_nothing_for_a_second_backward():
         loss = (w * w).sum()
         loss.backward()
         return loss
+
     f = quick(step)
     for _ in range(CALLS):
         loss = f()
@@ -501,12 +537,14 @@ def test_no_grad_and_grad_are_different_programs():
             assert not f(torch.ones(3)).requires_grad
 
 
-# -- the rest ------------------------------------------------------------------------------------------------------------
+# -- the rest --------------------------------------------------------------------------------------
+
 
 def test_used_as_a_decorator_and_inside_another():
     @torch.compile(backend="numpy")
     def double(x):
         return x * 2
+
     outer = quick(lambda x: double(x) + 1)
     for _ in range(CALLS):
         assert outer(torch.ones(1)).item() == 3
@@ -521,6 +559,7 @@ def test_threads_at_once():
         for _ in range(50):
             if f(torch.full((100,), float(k))).item() != 100 * (2 * k + 1):
                 wrong.append(k)
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
@@ -552,6 +591,7 @@ def test_the_compiler_namespace():
     @torch.compiler.disable
     def apart(x):
         return x + 1
+
     f = quick(lambda x: apart(x * 2))
     with pytest.warns(UserWarning, match="compiler.disable"):
         assert [f(torch.ones(1)).item() for _ in range(CALLS)] == [3] * CALLS
@@ -560,6 +600,7 @@ def test_the_compiler_namespace():
     def g(x):
         inside.append(torch.compiler.is_compiling())
         return x
+
     h = quick(lambda x: x * 2)
     for _ in range(CALLS):
         h(torch.ones(1))
@@ -572,27 +613,27 @@ def test_the_compiler_namespace():
 
 
 def test_an_argument_that_is_a_parameter():
-    w = torch.tensor([1., 2.], requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
     f = quick(lambda x: w * x)
     for _ in range(CALLS):
-        assert f(torch.ones(2)).tolist() == [1., 2.]
-        assert f(w).tolist() == [1., 4.]
+        assert f(torch.ones(2)).tolist() == [1.0, 2.0]
+        assert f(w).tolist() == [1.0, 4.0]
     g = quick(lambda x: w * x)
     for _ in range(CALLS):
-        assert g(w).tolist() == [1., 4.]
+        assert g(w).tolist() == [1.0, 4.0]
     for _ in range(CALLS):
-        assert g(torch.ones(2, requires_grad=True)).tolist() == [1., 2.]
-        assert g(w.detach()).tolist() == [1., 4.]
+        assert g(torch.ones(2, requires_grad=True)).tolist() == [1.0, 2.0]
+        assert g(w.detach()).tolist() == [1.0, 4.0]
 
 
 def test_a_detached_alias_does_not_hide_a_parameter():
-    w = torch.tensor([1., 2.], requires_grad=True)
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
     alias = w.detach()
     f = quick(lambda x: (w * x + alias).sum())
     for _ in range(CALLS):
         w.grad = None
-        f(torch.tensor([3., 4.])).backward()
-        assert w.grad.tolist() == [3., 4.]
+        f(torch.tensor([3.0, 4.0])).backward()
+        assert w.grad.tolist() == [3.0, 4.0]
 
 
 def test_default_dtype_counts():
@@ -629,6 +670,7 @@ def test_two_groups_whose_learning_rates_part():
         optimizer.zero_grad()
         (p + 2 * q).sum().backward()
         optimizer.step()
+
     f = quick(step)
     expected = [1.0, 1.0]
     for k in range(12):
@@ -666,6 +708,7 @@ def test_methods_and_objects_as_arguments():
         @torch.compile(backend="numpy")
         def scale(self, x):
             return x * self.by + self.w
+
     two, three, f = Scaler(2.0), Scaler(3.0), quick(lambda s, x: x * s.by + s.w)
     for _ in range(CALLS):
         for call in (lambda s, x: s.scale(x), f):
@@ -694,13 +737,14 @@ def test_arrays_and_iterators_that_change():
     with pytest.warns(UserWarning, match="iterator"):
         h(torch.zeros(1))
     assert [h(torch.zeros(1)).item() for _ in range(8)] == list(range(1, 9))
-    k = quick(lambda x: x + next(numbers))        # numbers that nothing explains
+    k = quick(lambda x: x + next(numbers))  # numbers that nothing explains
     assert [k(torch.zeros(1)).item() for _ in range(8)] == list(range(9, 17))
 
 
 def test_slots_and_partials():
     class Slotted:
         __slots__ = ("by",)
+
     s = Slotted()
     s.by = 2.0
     f = quick(functools.partial(lambda k, x: x * k.by, s))
@@ -710,8 +754,8 @@ def test_slots_and_partials():
 
 
 def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
-    """All arrays of the run would stay until the garbage collector comes. Nor does a program that is looked at step by
-    step, as it is where no folder vouches for it."""
+    """All arrays of the run would stay until the garbage collector comes. Nor does a program that
+    is looked at step by step, as it is where no folder vouches for it."""
     monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
     layer, x = nn.Linear(4, 2), torch.randn(3, 4)
     g = compile(lambda x: layer(x).relu().sum())
@@ -721,7 +765,7 @@ def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
         for _ in range(5):
             g(x)
         gc.collect()
-        kinds = [type(o) for o in gc.garbage]     # Numba's import leaves much of its own
+        kinds = [type(o) for o in gc.garbage]  # Numba's import leaves much of its own
         assert not {kind for kind in kinds if kind.__module__.startswith("rushlight.")}
         assert programs(g)
     finally:
@@ -730,7 +774,8 @@ def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
 
 
 def test_results_and_gradients_are_nobody_elses_memory():
-    """What a program gives may be written to: also what is the same number in each run, or spread from one number."""
+    """What a program gives may be written to: also what is the same number in each run, or spread
+    from one number."""
     w = torch.zeros(3, requires_grad=True)
 
     def f(x):
@@ -738,7 +783,14 @@ def test_results_and_gradients_are_nobody_elses_memory():
         (w.sum() + x.sum()).backward()
         y, z = x * 2, x + 1
         y.fill_(x.sum())
-        return w.grad, torch.zeros(3).clone(), torch.full((3,), 2.), torch.arange(3.), y, z.zero_()
+        return (
+            w.grad,
+            torch.zeros(3).clone(),
+            torch.full((3,), 2.0),
+            torch.arange(3.0),
+            y,
+            z.zero_(),
+        )
 
     g = compile(f, backend="numpy")
     for _ in range(5):
@@ -748,7 +800,9 @@ def test_results_and_gradients_are_nobody_elses_memory():
 
 
 def test_a_result_without_a_gradient_does_not_count():
-    """Zeros for it would be wrong: 0 times the slope of sqrt at 0 is nan, and what only it reads may have changed."""
+    """Zeros for it would be wrong: 0 times the slope of sqrt at 0 is nan, and what only it reads
+    may have changed."""
+
     def f(x, y):
         return (x * 3).sqrt() * y, x * 2, (x + 1) * y.exp()
 
@@ -771,7 +825,9 @@ def test_a_result_without_a_gradient_does_not_count():
 
 @pytest.mark.parametrize(("shape", "dim"), [((5,), 0), ((3, 4), 1), ((2, 3, 9), -3), ((16, 33), 1)])
 def test_gradients_of_products_are_programs(shape, dim):
-    """Eager divides where nothing is 0; a program does what is right for any numbers, and takes no look at them."""
+    """Eager divides where nothing is 0; a program does what is right for any numbers, and takes no
+    look at them."""
+
     def f(x):
         x.grad = None
         (torch.cumprod(x, dim).sin().sum() + x.prod(dim).sum()).backward()

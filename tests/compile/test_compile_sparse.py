@@ -1,4 +1,5 @@
 """Compiled functions that meet sparse tensors run as they are, and say so."""
+
 from __future__ import annotations
 
 import warnings
@@ -55,8 +56,10 @@ def test_sparse_gradients_stay_sparse(looks):
             loss.backward()
             optimizer.step()
             return loss.detach()
+
         f = make(step)
         return [f(torch.tensor([1, 1, 3])).item() for _ in range(6)]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert losses(lambda f: compile(f, backend="numpy")) == losses(lambda f: f)

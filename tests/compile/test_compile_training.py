@@ -1,4 +1,6 @@
-"""Training steps as users write them: eager's numbers in each call, and compiled where that can be."""
+"""Training steps as users write them: eager's numbers in each call, and compiled where that can
+be."""
+
 from __future__ import annotations
 
 import copy
@@ -15,14 +17,17 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def played(make, arguments, **how):
-    """What a step gives in each call, and the parameters it leaves, as it is and compiled; the compiled function."""
+    """What a step gives in each call, and the parameters it leaves, as it is and compiled; the
+    compiled function."""
     found = []
     for c in (lambda f: f, lambda f: compile(f, backend="numpy", **how)):
         torch.manual_seed(0)
         step, params = make()
         run = c(step)
         results = [run(*a) for a in arguments()]
-        found.append([np.asarray(r, np.float32) for r in results] + [p.detach().numpy() for p in params])
+        found.append(
+            [np.asarray(r, np.float32) for r in results] + [p.detach().numpy() for p in params]
+        )
     for a, b in zip(*found):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
     return run
@@ -31,8 +36,11 @@ def played(make, arguments, **how):
 def batches(n, *more):
     numbers = np.random.default_rng(0)
     for i in range(n):
-        yield (torch.tensor(numbers.standard_normal((8, 4)), dtype=torch.float32), torch.tensor(numbers.integers(0, 3, 8)),
-               *(m(i) for m in more))
+        yield (
+            torch.tensor(numbers.standard_normal((8, 4)), dtype=torch.float32),
+            torch.tensor(numbers.integers(0, 3, 8)),
+            *(m(i) for m in more),
+        )
 
 
 class Counting(optim.Optimizer):
@@ -63,7 +71,9 @@ def test_the_state_of_an_optimizer_counts_where_it_is_read():
             loss.backward()
             optimizer.step()
             return loss.detach()
+
         return step, [*model.parameters()]
+
     run = played(make, lambda: batches(30))
     assert any("backward" in "".join(item.places) for p in programs(run) for item in p.items)
 
@@ -87,7 +97,9 @@ def test_an_optimizers_own_names_lead_to_its_state():
             loss.backward()
             optimizer.rescale()
             return model.weight.grad
+
         return step, [*model.parameters()]
+
     played(make, lambda: batches(9, lambda i: min(i, 6)))
 
 
@@ -97,6 +109,7 @@ def set_scale(optimizer, scale):
 
 def test_a_weight_that_is_another_one_in_each_call():
     """mixup: the loss is mixed in Python, what stands before and after it is compiled."""
+
     def make():
         model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
         optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -108,7 +121,9 @@ def test_a_weight_that_is_another_one_in_each_call():
             loss.backward()
             optimizer.step()
             return loss.detach()
+
         return step, [*model.parameters()]
+
     parts = np.random.default_rng(1).random(40).tolist()
     run = played(make, lambda: batches(24, lambda i: parts[i]))
     assert 2 <= len(programs(run)) <= 4
@@ -118,6 +133,7 @@ def test_a_number_of_a_schedule_that_comes_to_rest():
     def make():
         w = torch.ones(4)
         return (lambda x, y, beta: (x * beta * w).tanh().exp().sin().sum()), [w]
+
     played(make, lambda: batches(30, lambda i: min(1.0, i / 20)))
 
 
@@ -134,7 +150,9 @@ def test_decorated_functions_in_pieces(context):
             right = (out.argmax(-1) == y).float().mean()
             model.train()
             return loss, right.item()
+
         return evaluate, []
+
     assert programs(played(make, lambda: batches(8)))
 
 
@@ -152,18 +170,23 @@ def test_functions_that_are_called_in_try_are_compiled_in_pieces():
                 return losses(x, y)
             finally:
                 model.train()
+
         return evaluate, []
+
     assert programs(played(make, lambda: batches(8)))
 
 
 class Remembering(nn.Module):
-    """Keeps what its layers gave last: as attributes, in a list, in a dict, the batch itself, with and without history."""
+    """Keeps what its layers gave last: as attributes, in a list, in a dict, the batch itself, with
+    and without history."""
 
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
         self.last, self.given, self.seen, self.parts = None, None, {}, [None, None]
-        self.a.register_forward_hook(lambda module, args, out: self.seen.__setitem__("a", out.detach()))
+        self.a.register_forward_hook(
+            lambda module, args, out: self.seen.__setitem__("a", out.detach())
+        )
 
     def forward(self, x):
         self.given = x
@@ -189,6 +212,7 @@ def test_tensors_that_are_left_in_attributes_lists_and_dicts(whole):
 
         def forward(x, y):
             return model(x)
+
         f, kept = c(step if whole else forward), []
         for i, (x, y) in enumerate(batches(12)):
             if i == 6:
@@ -203,9 +227,15 @@ def test_tensors_that_are_left_in_attributes_lists_and_dicts(whole):
             assert model.parts[0].requires_grad
             assert not model.last.requires_grad
             kept += [model.last, model.seen["a"]]
-            found += [out.detach().numpy(), model.last.numpy().copy(), model.seen["a"].numpy().copy(),
-                      model.parts[0].detach().numpy().copy(), model.a.weight.grad.numpy().copy()]
+            found += [
+                out.detach().numpy(),
+                model.last.numpy().copy(),
+                model.seen["a"].numpy().copy(),
+                model.parts[0].detach().numpy().copy(),
+                model.a.weight.grad.numpy().copy(),
+            ]
         return [*found, *[t.numpy() for t in kept]], f
+
     (expected, _), (found, f) = run(lambda f: f), run(lambda f: compile(f, backend="numpy"))
     for a, b in zip(expected, found):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
@@ -222,7 +252,9 @@ def test_a_state_that_is_read_and_replaced_goes_on():
                 memory["h"] = cell(x, memory["h"])
                 memory["mean"] = memory["h"].mean(0)
             return memory["mean"] * 1
+
         return step, []
+
     played(make, lambda: batches(12))
 
 
@@ -234,7 +266,9 @@ def test_a_tensor_that_is_looked_at_before_it_is_replaced():
             grows = memory[0].shape == x.shape and memory[0].requires_grad
             memory[0] = (x * 2)[:4] if x.sum() > 1e9 else x * 2
             return memory[0] + grows
+
         return step, []
+
     played(make, lambda: batches(12))
 
     def shapes():
@@ -244,8 +278,15 @@ def test_a_tensor_that_is_looked_at_before_it_is_replaced():
             longer = memory[0].shape[0]
             memory[0] = x * 2
             return x * longer
+
         return step, []
-    played(shapes, lambda: ((x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))))
+
+    played(
+        shapes,
+        lambda: (
+            (x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))
+        ),
+    )
 
 
 def test_a_learning_rate_is_read_once_for_all_parameters():
@@ -259,19 +300,23 @@ def test_a_learning_rate_is_read_once_for_all_parameters():
         loss.backward()
         optimizers[k].step()
         return loss.detach()
+
     run = compile(lambda x, y: step(0, x, y), backend="numpy")
     for i, (x, y) in enumerate(batches(8)):
         for optimizer in optimizers:
-            optimizer.param_groups[0]["lr"] = 0.1 * 0.9 ** i
+            optimizer.param_groups[0]["lr"] = 0.1 * 0.9**i
         assert torch.allclose(run(x, y), step(1, x, y))
     [program] = programs(run)
     assert [kind for kind, _ in program.forward.sources].count("number") == 1
 
 
 def test_a_gradient_of_zeros_is_one():
-    """Backward from one of two results, whose slope is zero everywhere, gives a leaf zeros, as in eager."""
+    """Backward from one of two results, whose slope is zero everywhere, gives a leaf zeros, as in
+    eager."""
+
     def f(x, w):
         return (x * w).exp(), w.sign(), x * 2
+
     g = compile(f, backend="numpy")
     for h in (f, g):
         for i in range(6):
@@ -281,16 +326,26 @@ def test_a_gradient_of_zeros_is_one():
     assert programs(g)
 
 
-@pytest.mark.parametrize("op", [
-    lambda x, i: x.gather(0, i), lambda x, i: x[i], lambda x, i: F.embedding(i, x.reshape(4, 1)), lambda x, i: x.take(i),
-    lambda x, i: F.cross_entropy(x.reshape(1, -1), i), lambda x, i: x.scatter(0, i, 1.0), lambda x, i: F.one_hot(i, 4),
-    lambda x, i: F.binary_cross_entropy(i.float() / 4, torch.ones(1))])
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda x, i: x.gather(0, i),
+        lambda x, i: x[i],
+        lambda x, i: F.embedding(i, x.reshape(4, 1)),
+        lambda x, i: x.take(i),
+        lambda x, i: F.cross_entropy(x.reshape(1, -1), i),
+        lambda x, i: x.scatter(0, i, 1.0),
+        lambda x, i: F.one_hot(i, 4),
+        lambda x, i: F.binary_cross_entropy(i.float() / 4, torch.ones(1)),
+    ],
+)
 def test_an_error_that_is_caught_may_not_come_again(op):
     def f(x, i):
         try:
             return op(x, i) * 2
         except (RuntimeError, IndexError, ValueError):
             return x.sum() + 3
+
     g, x = compile(f, backend="numpy"), torch.arange(4.0)
     for i in (7, 7, 7, 7, 1, 2):
         assert torch.equal(g(x, torch.tensor([i])), f(x, torch.tensor([i])))
@@ -310,9 +365,14 @@ def test_every_precision_is_trained_compiled(dtype):
             loss.backward()
             optimizer.step()
             return loss
+
         return step
+
     compiled, plain = torch.compile(stepping(layer), fullgraph=True), stepping(alike)
     for _ in range(5):
         assert torch.allclose(compiled(x), plain(x), rtol=1e-2)
-    assert all(torch.allclose(a, b, rtol=2e-2, atol=1e-2) for a, b in zip(layer.parameters(), alike.parameters()))
+    assert all(
+        torch.allclose(a, b, rtol=2e-2, atol=1e-2)
+        for a, b in zip(layer.parameters(), alike.parameters())
+    )
     assert not compiled.given_up

@@ -1,8 +1,9 @@
-"""What users do between the steps of a compiled program: schedules, modes, other batches, accumulation, averages.
+"""What users do between the steps of a compiled program: schedules, modes, other batches,
+accumulation, averages.
 
-Each case runs a script twice, eager and compiled, and compares losses, parameters, gradients, buffers and random numbers;
-and says how many programs there may be at most.
-"""
+Each case runs a script twice, eager and compiled, and compares losses, parameters, gradients,
+buffers and random numbers; and says how many programs there may be at most."""
+
 from __future__ import annotations
 
 import copy
@@ -34,11 +35,14 @@ def data(n=40, size=8):
 
 
 def network():
-    return nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 2))
+    return nn.Sequential(
+        nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 2)
+    )
 
 
 class Script:
-    """A training script. `compiled(f)` is what is compiled, or f itself; results of `run` are compared."""
+    """A training script. `compiled(f)` is what is compiled, or f itself; results of `run` are
+    compared."""
 
     programs = 1
 
@@ -67,7 +71,10 @@ class Script:
         """What happens before each step."""
 
     def state(self):
-        tensors = [*self.model.state_dict().values(), *(p.grad for p in self.model.parameters() if p.grad is not None)]
+        tensors = [
+            *self.model.state_dict().values(),
+            *(p.grad for p in self.model.parameters() if p.grad is not None),
+        ]
         return [t.detach().clone() for t in (*tensors, torch.rand(3))]
 
 
@@ -82,7 +89,7 @@ class StepSchedule(Script):
         self.scheduler = self.schedule()
 
     def schedule(self):
-        return lr_scheduler.LambdaLR(self.optimizer, lambda k: 0.9 ** k)
+        return lr_scheduler.LambdaLR(self.optimizer, lambda k: 0.9**k)
 
     def between(self, i):
         if i:
@@ -102,7 +109,9 @@ class Cosine(StepSchedule):
 class Warmup(StepSchedule):
     def schedule(self):
         first = lr_scheduler.LinearLR(self.optimizer, 0.1, total_iters=4)
-        return lr_scheduler.SequentialLR(self.optimizer, [first, lr_scheduler.ExponentialLR(self.optimizer, 0.9)], [4])
+        return lr_scheduler.SequentialLR(
+            self.optimizer, [first, lr_scheduler.ExponentialLR(self.optimizer, 0.9)], [4]
+        )
 
 
 class ScheduleInside(StepSchedule):
@@ -278,7 +287,9 @@ class Swa(Script):
     programs = 3
 
     def setup(self):
-        self.average = optim.swa_utils.AveragedModel(self.model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9))
+        self.average = optim.swa_utils.AveragedModel(
+            self.model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9)
+        )
 
     def step(self, x, y):
         loss = Script.step(self, x, y)
@@ -303,7 +314,8 @@ class TwoModels(Script):
         fake = self.other(noise)
         self.optimizer.zero_grad()
         d = F.cross_entropy(self.model(x), torch.ones(len(x), dtype=torch.long)) + F.cross_entropy(
-            self.model(fake.detach()), torch.zeros(len(x), dtype=torch.long))
+            self.model(fake.detach()), torch.zeros(len(x), dtype=torch.long)
+        )
         d.backward()
         self.optimizer.step()
         self.others.zero_grad()
@@ -317,7 +329,8 @@ class TwoModels(Script):
 
 
 class TwoSteps(TwoModels):
-    """The same by two compiled functions; what the second is given has a history, through which Python runs backward."""
+    """The same by two compiled functions; what the second is given has a history, through which
+    Python runs backward."""
 
     programs = 2
 
@@ -335,7 +348,12 @@ class TwoSteps(TwoModels):
             loss.backward()
             self.others.step()
             return loss
-        first, second, model = self.compiled(d_step), self.compiled(g_step), self.compiled(self.other)
+
+        first, second, model = (
+            self.compiled(d_step),
+            self.compiled(g_step),
+            self.compiled(self.other),
+        )
         out = []
         for x, _ in data() * 3:
             fake = model(torch.randn(len(x), 3))
@@ -434,7 +452,7 @@ class Penalty(Script):
         for x, _ in data() * 2:
             x = x.clone().requires_grad_()
             score = model(x)
-            g, = torch.autograd.grad(score.sum(), x, create_graph=True)
+            (g,) = torch.autograd.grad(score.sum(), x, create_graph=True)
             loss = score.mean() + ((g.norm(dim=1) - 1) ** 2).mean()
             self.optimizer.zero_grad()
             loss.backward()
@@ -457,6 +475,7 @@ class Nested(Script):
             loss.backward()
             self.optimizer.step()
             return loss
+
         step = self.compiled(step)
         return [step(x, y).item() for x, y in data() * 2]
 
@@ -473,6 +492,7 @@ class LossOfAnother(Script):
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
+
         update, out = self.compiled(update), []
         for x, y in data() * 3:
             loss = F.cross_entropy(model(x), y)
@@ -540,7 +560,11 @@ class Stateful(Script):
         return out
 
 
-SCRIPTS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Script) and c is not Script]
+SCRIPTS = [
+    c
+    for c in list(globals().values())
+    if isinstance(c, type) and issubclass(c, Script) and c is not Script
+]
 
 
 def same(f):
@@ -554,6 +578,7 @@ def test_scripts_compiled_equal_eager(script):
     def compiled(f):
         made.append(quick(f))
         return made[-1]
+
     runs = []
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -618,8 +643,12 @@ def test_a_compiled_module_inside_another_is_trained():
             return self.head(self.inner(x))
 
     outer = Outer()
-    assert [n for n, _ in outer.named_parameters()] == ["inner._orig_mod.weight", "inner._orig_mod.bias", "head.weight",
-                                                        "head.bias"]
+    assert [n for n, _ in outer.named_parameters()] == [
+        "inner._orig_mod.weight",
+        "inner._orig_mod.bias",
+        "head.weight",
+        "head.bias",
+    ]
     fast = quick(outer)
     before = outer.inner.weight.clone()
     optimizer = optim.SGD(fast.parameters(), lr=0.1)
@@ -630,7 +659,9 @@ def test_a_compiled_module_inside_another_is_trained():
     assert not torch.equal(outer.inner.weight, before)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))], ids=["deepcopy", "pickle"]
+)
 def test_copies_are_their_own(copied):
     x = torch.ones(3, 6)
     for make in (lambda: quick(module()), in_place):
@@ -699,7 +730,7 @@ def test_threads_train_models_of_their_own():
     models = [module() for _ in range(4)]
 
     def work(k):
-        model = models[k]                         # its own: what others change while it is watched cannot be in a program
+        model = models[k]  # its own: what others change while it is watched cannot be in a program
         optimizer = optim.Adam(model.parameters(), lr=0.05)
 
         def step(x, y):
@@ -708,8 +739,10 @@ def test_threads_train_models_of_their_own():
             loss.backward()
             optimizer.step()
             return loss
+
         step = quick(step) if k else step
         results[k] = [step(x, y).item() for x, y in data() * 3]
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
@@ -719,21 +752,28 @@ def test_threads_train_models_of_their_own():
 
 
 def test_threads_that_draw_leave_a_program_of_another_alone(monkeypatch):
-    """The state of the generator changes during the watched runs; it is not the run that has changed it."""
+    """The state of the generator changes during the watched runs; it is not the run that has
+    changed it."""
+
     def watched(*run):
         other = threading.Thread(target=torch.rand, args=(3,))
         result = traced(*run)
         other.start()
         other.join()
         return result
-    x, plain, noisy = torch.full((5,), 2.0), quick(lambda x: (x * 2).exp()), quick(lambda x: x * torch.rand(5))
+
+    x, plain, noisy = (
+        torch.full((5,), 2.0),
+        quick(lambda x: (x * 2).exp()),
+        quick(lambda x: x * torch.rand(5)),
+    )
     with monkeypatch.context() as patched:
         patched.setattr("rushlight.compile.run.compiled_function.traced", watched)
         for _ in range(4):
             plain(x)
             noisy(x)
     assert programs(plain)
-    assert not programs(noisy)                    # its numbers could not be drawn again
+    assert not programs(noisy)  # its numbers could not be drawn again
     for _ in range(2):
         noisy(x)
     assert programs(noisy)
@@ -752,6 +792,7 @@ def test_threads_share_one_compiled_model():
             with torch.no_grad():
                 if not torch.allclose(fast(x), expected, rtol=1e-5):
                     wrong.append(1)
+
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()
@@ -793,17 +834,20 @@ def test_what_was_not_asked_has_no_gradient():
 
     def f(x):
         return (a * x).sum(), (b * x).sum(), (a * b).sum()
+
     fast = compile(f, backend="numpy")
     for k in range(4):
         for result, has in enumerate(((True, False), (False, True), (True, True))):
             a.grad = b.grad = None
-            fast(torch.arange(3.) + k)[result].backward()
+            fast(torch.arange(3.0) + k)[result].backward()
             assert (a.grad is not None, b.grad is not None) == has
 
 
 @pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
 def test_hooks_on_parameters_run_in_the_callers_backward(kind):
-    """A compiled model is no part of them: they are there in its backward, as they are in eager's."""
+    """A compiled model is no part of them: they are there in its backward, as they are in
+    eager's."""
+
     def clipped(told):
         if kind == "register_hook":
             return told.clamp_(-0.01, 0.01)
@@ -822,6 +866,7 @@ def test_hooks_on_parameters_run_in_the_callers_backward(kind):
             f(torch.arange(6.0).view(2, 3)).sum().backward()
             found.append([p.grad.tolist() for p in model.parameters()])
         return found, f
+
     expected, _ = ran(lambda model: model)
     found, f = ran(lambda model: compile(model, backend="numpy"))
     assert found == expected
@@ -838,15 +883,18 @@ def test_complex_parameters_of_optimizers_with_counters(name):
             optimizer.zero_grad()
             (p * p.conj()).real.sum().backward()
             optimizer.step()
+
         f = make(step)
         for _ in range(5):
             f()
         return p.detach()
+
     torch.testing.assert_close(ran(quick), ran(lambda f: f))
 
 
 def of_own(t):
-    """A Function whose backward is not what its forward says, so that nothing but it can give the gradient."""
+    """A Function whose backward is not what its forward says, so that nothing but it can give the
+    gradient."""
 
     class Thrice(t.autograd.Function):
         @staticmethod
@@ -905,7 +953,11 @@ def test_compiled_functions_call_custom_ops():
 
 @pytest.mark.origin("suites")
 def test_compiled_functions_take_a_stance():
-    f, x, other = rushlight.compile(lambda x: x.sin() * 2 + 1), rushlight.ones(3), rushlight.ones(2, 2)
+    f, x, other = (
+        rushlight.compile(lambda x: x.sin() * 2 + 1),
+        rushlight.ones(3),
+        rushlight.ones(2, 2),
+    )
     stance, programs = rushlight.compiler.set_stance, rushlight.compiler.programs
     right = [(x.sin() * 2 + 1).tolist(), (other.sin() * 2 + 1).tolist()]
     with stance("force_eager"):
@@ -926,6 +978,7 @@ def test_compiled_functions_take_a_stance():
     @stance("force_eager")
     def apart():
         return f.enter, f(x).tolist()
+
     assert apart() == (None, right[0])
     assert len(programs(f)) == 1
     assert f(x).tolist() == right[0]

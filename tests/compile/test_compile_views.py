@@ -1,4 +1,5 @@
 """Writes through views inside compiled functions: eager's numbers, in the caller's memory too."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -55,12 +56,19 @@ def an_argument(x):
 def blocks(x):
     out = torch.zeros(2, 6)
     for i, part in enumerate((x, x * 2)):
-        out[:, 3 * i:3 * i + 3] = part
+        out[:, 3 * i : 3 * i + 3] = part
     return out
 
 
-FUNCTIONS = (one_place, a_view_older_than_the_write, views_of_one_memory, turned_and_flat, whole_numbers_and_conditions,
-             an_argument, blocks)
+FUNCTIONS = (
+    one_place,
+    a_view_older_than_the_write,
+    views_of_one_memory,
+    turned_and_flat,
+    whole_numbers_and_conditions,
+    an_argument,
+    blocks,
+)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
@@ -72,7 +80,9 @@ def test_what_eager_gives(f, backend):
     for _ in range(CALLS):
         x = torch.tensor(rng.standard_normal((2, 3)).astype(np.float32))
         y = x.clone()
-        for got, want in zip(torch.utils._pytree.tree_leaves(g(x)), torch.utils._pytree.tree_leaves(f(y))):
+        for got, want in zip(
+            torch.utils._pytree.tree_leaves(g(x)), torch.utils._pytree.tree_leaves(f(y))
+        ):
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
         assert x.tolist() == y.tolist()
     assert len(programs(g)) == 1
@@ -85,6 +95,7 @@ def test_a_cache_that_the_function_fills():
         cache[1:3] = x
         cache[0].add_(1)
         return cache.sum()
+
     g = compile(lambda x: fill(caches[0], x), backend="numpy", fullgraph=True)
     for k in range(CALLS):
         x = torch.full((2, 3), float(k))
@@ -104,9 +115,10 @@ def test_gradients_through_written_regions():
         loss = (y * y).sum()
         loss.backward()
         return loss
+
     g = compile(step, backend="numpy", fullgraph=True)
     for k in range(CALLS):
-        x = torch.arange(6.).view(2, 3) + k
+        x = torch.arange(6.0).view(2, 3) + k
         want, grad = step(x).item(), p.grad.tolist()
         assert g(x).item() == want
         assert p.grad.tolist() == grad
@@ -117,6 +129,7 @@ def test_a_view_of_written_memory_is_not_handed_out():
     def f(x):
         x[0] = 0
         return x.view(-1)
+
     g = compile(f, backend="numpy")
     with pytest.warns(UserWarning, match="returns a view of memory that it writes to"):
         view = g(x := torch.ones(2, 3))
@@ -125,7 +138,9 @@ def test_a_view_of_written_memory_is_not_handed_out():
 
 
 def test_results_that_share_memory_keep_their_history():
-    """What a program returns knows nothing of other tensors: a write to a part of it would pass the whole by."""
+    """What a program returns knows nothing of other tensors: a write to a part of it would pass the
+    whole by."""
+
     def f(x, w):
         c = w * x
         return c, c[0]
@@ -163,10 +178,19 @@ def test_steps_without_results_in_a_backward_for_some_results():
             assert torch.allclose(*found)
 
 
-@pytest.mark.parametrize("f", [lambda x: x.clone().view(-1), lambda x: (x * 1)[0], lambda x: x.float().clone()[1],
-                               lambda x: (x.exp(), x.exp().view(-1)), lambda x: (x * 2, (x * 2).clone().t())])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.clone().view(-1),
+        lambda x: (x * 1)[0],
+        lambda x: x.float().clone()[1],
+        lambda x: (x.exp(), x.exp().view(-1)),
+        lambda x: (x * 2, (x * 2).clone().t()),
+    ],
+)
 def test_results_show_no_memory_that_they_did_not_show(f):
-    """Passes leave out copies; the views of a copy must not show the original, nor one result another."""
+    """Passes leave out copies; the views of a copy must not show the original, nor one result
+    another."""
     g = compile(f, backend="numpy")
     for _ in range(5):
         found = []
@@ -180,7 +204,8 @@ def test_results_show_no_memory_that_they_did_not_show(f):
 
 
 def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
-    """A view that a loop wants copied is looked at after the loop that writes there, both being parts of one function."""
+    """A view that a loop wants copied is looked at after the loop that writes there, both being
+    parts of one function."""
     pytest.importorskip("numba")
     x, w = torch.randn(2, 8), torch.randn(8, 8)
 
@@ -194,16 +219,23 @@ def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
             loss.backward()
             optimizer.step()
             return loss.detach()
+
         step = torch.compile(step) if compiled else step
         return [step(x).item() for _ in range(6)]
+
     np.testing.assert_allclose(trained(True), trained(False), rtol=1e-5)
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: torch.stack(x[:, :1].unbind(1)) * 2,                              # a list of one
-    lambda x: torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp(),            # a small product of stacks
-    lambda x: x.transpose(0, 0).exp() + x.transpose(-1, 1),                     # nothing is turned
-])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.stack(x[:, :1].unbind(1)) * 2,  # a list of one
+        lambda x: (
+            torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp()
+        ),  # a small product of stacks
+        lambda x: x.transpose(0, 0).exp() + x.transpose(-1, 1),  # nothing is turned
+    ],
+)
 def test_what_compiles(f):
     x, g = torch.randn(5, 4), torch.compile(f)
     for _ in range(4):
@@ -211,9 +243,13 @@ def test_what_compiles(f):
     assert not g.given_up
 
 
-@pytest.mark.parametrize("made", [lambda w: (w * 1).mT, lambda w: w.reshape(2, 1, 3).sum(1).mT, lambda w: (w * 1).T.clone()])
+@pytest.mark.parametrize(
+    "made",
+    [lambda w: (w * 1).mT, lambda w: w.reshape(2, 1, 3).sum(1).mT, lambda w: (w * 1).T.clone()],
+)
 def test_gradients_go_on_to_what_an_argument_was_made_from(made):
-    """They end in no program, nor are they lost: views have a history like others, also where nothing was saved."""
+    """They end in no program, nor are they lost: views have a history like others, also where
+    nothing was saved."""
     held = []
 
     def given(v):
@@ -229,7 +265,7 @@ def test_gradients_go_on_to_what_an_argument_was_made_from(made):
         for _ in range(4):
             w = torch.ones(2, 3, requires_grad=True)
             held[:] = [made(w)]
-            g(*held[:f is given])
+            g(*held[: f is given])
             assert w.grad.tolist() == [[2.0] * 3] * 2
 
 
@@ -247,7 +283,8 @@ def test_modules_run_compiled_on_views_of_what_others_made():
 
 
 def test_writes_before_a_watched_run():
-    """What `exp_` keeps is no memory of what it was written to: to watch who is given that must not say so."""
+    """What `exp_` keeps is no memory of what it was written to: to watch who is given that must not
+    say so."""
     g = compile(lambda y: (y * 2).tanh().mean(), backend="numpy")
     for _ in range(4):
         w = torch.full((2, 3), 0.5, requires_grad=True)
@@ -259,9 +296,11 @@ def test_writes_before_a_watched_run():
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_results_that_show_one_memory(backend):
     """A loop writes no copy of its own for a view: who writes to one result writes to the other."""
+
     def f(x):
         y = (x + 1).exp()
         return (y * 2).sum(), y, y.view(-1), y.sum(0, keepdim=True).expand(4)
+
     g = compile(f, backend=backend)
     for _ in range(4):
         _, y, same, repeated = g(torch.arange(4.0))
@@ -272,12 +311,15 @@ def test_results_that_show_one_memory(backend):
 
 
 def test_views_of_what_is_written_later():
-    """Windows share elements: nobody writes to them, also where their memory was written after they were made."""
+    """Windows share elements: nobody writes to them, also where their memory was written after they
+    were made."""
+
     def f(x):
         y = x * 2
         windows = y.unfold(-1, 2, 1)
         y.data.mul_(0.5)
         return windows, y * 1
+
     g = compile(f, backend="numpy")
     for _ in range(4):
         windows = g(torch.arange(4.0))[0]
@@ -288,12 +330,13 @@ def test_views_of_what_is_written_later():
 
 
 def test_second_derivatives_by_two_ways():
-    """A parameter that the function reaches, and that its argument was made from, too: no way counts twice."""
+    """A parameter that the function reaches, and that its argument was made from, too: no way
+    counts twice."""
     w = torch.tensor([2.0], requires_grad=True)
     g, found = compile(lambda y: (y * w).tanh().sum() + w.pow(3).sum(), backend="numpy"), []
     for f in (g, g, g, g.function):
         w.grad = None
-        first, = torch.autograd.grad(f((w * 0.1).exp()), w, create_graph=True)
+        (first,) = torch.autograd.grad(f((w * 0.1).exp()), w, create_graph=True)
         first.pow(2).sum().backward()
         found.append((first.item(), w.grad.item()))
     assert programs(g)
@@ -306,7 +349,7 @@ def test_second_derivatives_ask_hooks_once():
     g, found = compile(lambda y: (y * w).tanh().sum(), backend="numpy"), []
     for f in (g, g, g, g.function):
         w.grad = None
-        first, = torch.autograd.grad(f(torch.ones(3) * 0.3), w, create_graph=True)
+        (first,) = torch.autograd.grad(f(torch.ones(3) * 0.3), w, create_graph=True)
         first.pow(2).sum().backward()
         found.append((first.item(), w.grad.item()))
     assert programs(g)
@@ -316,7 +359,9 @@ def test_second_derivatives_ask_hooks_once():
 def test_parts_that_backward_reads_lie_with_gaps():
     """A loop that wants them in another shape is given copies; it could not be compiled."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GLU(), torch.nn.GroupNorm(2, 4)).double()
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.GLU(), torch.nn.GroupNorm(2, 4)
+    ).double()
     g = compile(model, backend="numba")
     for _ in range(4):
         x, found = torch.randn(5, 4).double(), []
@@ -329,17 +374,19 @@ def test_parts_that_backward_reads_lie_with_gaps():
 
 
 def test_penalties_on_gradients_of_what_draws_random_numbers():
-    """No program can be run again for a second derivative: who is differentiated twice while it is watched has none."""
+    """No program can be run again for a second derivative: who is differentiated twice while it is
+    watched has none."""
     w = torch.ones(3, requires_grad=True)
 
     def f(x):
         return torch.nn.functional.dropout(x * w, 0.5).tanh().sum()
+
     g, found = compile(f, backend="numpy"), {}
     for h in (f, g):
         torch.manual_seed(0)
         for _ in range(5):
             w.grad = None
-            first, = torch.autograd.grad(h(torch.arange(3.0)), w, create_graph=True)
+            (first,) = torch.autograd.grad(h(torch.arange(3.0)), w, create_graph=True)
             first.pow(2).sum().backward()
             found.setdefault(h, []).append(w.grad.tolist())
     assert found[f] == found[g]
@@ -347,18 +394,20 @@ def test_penalties_on_gradients_of_what_draws_random_numbers():
     g = compile(f, backend="numpy")
     for _ in range(4):
         g(torch.arange(3.0)).backward()
-        torch.autograd.grad(f(torch.arange(3.0)), w, create_graph=True)       # of something else
+        torch.autograd.grad(f(torch.arange(3.0)), w, create_graph=True)  # of something else
     assert programs(g)
 
 
 def test_errors_of_layouts_do_not_depend_on_numbers():
     """They come in each call: who catches them is compiled."""
+
     def f(x):
         y = x.mT * 2
         try:
             return y.view(-1) + 1
         except RuntimeError:
             return y.reshape(-1) + 2
+
     g = compile(f, backend="numpy")
     for _ in range(4):
         x = torch.randn(2, 3)
@@ -375,8 +424,12 @@ def test_results_and_gradients_lie_as_in_eager(backend):
         return torch.cat([x, x], 1), x * 2 + 1, (x[0, 0] + 1).t(), x.mean(1), made
 
     def strides(g):
-        x, w = torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last), torch.randn(6, 5).t().requires_grad_()
+        x, w = (
+            torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last),
+            torch.randn(6, 5).t().requires_grad_(),
+        )
         return [*(t.stride() for t in g(x, w)), w.grad.stride()]
+
     g = compile(f, backend=backend)
     found = [strides(g) for _ in range(CALLS)]
     assert found[2:] == [strides(f)] * (CALLS - 2)
@@ -389,14 +442,22 @@ def in_a_copy(x):
     return y.clamp_(max=0.5)
 
 
-@pytest.mark.parametrize("f", [
-    torch.vmap(in_a_copy), torch.vmap(lambda x: x.mul_(2) + 1),
-    torch.vmap(torch.func.grad(lambda x: (in_a_copy(x) * x).sum())),
-    torch.vmap(lambda rows: torch.vmap(lambda x: x.clone().add_(rows.sum()))(rows))])
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.vmap(in_a_copy),
+        torch.vmap(lambda x: x.mul_(2) + 1),
+        torch.vmap(torch.func.grad(lambda x: (in_a_copy(x) * x).sum())),
+        torch.vmap(lambda rows: torch.vmap(lambda x: x.clone().add_(rows.sum()))(rows)),
+    ],
+)
 def test_writes_to_samples_of_a_batch(f):
-    """The compiler sees the write to all of them, and nothing of the one that the function means."""
+    """The compiler sees the write to all of them, and nothing of the one that the function
+    means."""
+
     def called(x):
         return f(x)
+
     g, x = compile(called, backend="numpy"), torch.randn(3, 2, 2)
     for _ in range(CALLS):
         a, b = x.clone(), x.clone()

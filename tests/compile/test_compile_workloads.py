@@ -1,4 +1,6 @@
-"""Fifty steps of what people train, small: compiled as a whole, in one program, they lose what eager loses (rtol 1e-4)."""
+"""Fifty steps of what people train, small: compiled as a whole, in one program, they lose what
+eager loses (rtol 1e-4)."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -16,8 +18,18 @@ STEPS, WORDS = 50, 17
 class LeNet(nn.Module):
     def __init__(self):
         super().__init__()
-        self.parts = nn.Sequential(nn.Conv2d(1, 4, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3), nn.ReLU(),
-                                   nn.AvgPool2d(2), nn.Flatten(), nn.Linear(32, 20), nn.ReLU(), nn.Linear(20, 10))
+        self.parts = nn.Sequential(
+            nn.Conv2d(1, 4, 5, padding=2),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(4, 8, 3),
+            nn.ReLU(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32, 20),
+            nn.ReLU(),
+            nn.Linear(20, 10),
+        )
 
     def forward(self, x):
         return self.parts(x)
@@ -37,7 +49,11 @@ class Residual(nn.Module):
 class Recurrent(nn.Module):
     def __init__(self, kind=nn.LSTM):
         super().__init__()
-        self.table, self.cells, self.head = nn.Embedding(WORDS, 8), kind(8, 12, batch_first=True), nn.Linear(12, WORDS)
+        self.table, self.cells, self.head = (
+            nn.Embedding(WORDS, 8),
+            kind(8, 12, batch_first=True),
+            nn.Linear(12, WORDS),
+        )
 
     def forward(self, x):
         return self.head(self.cells(self.table(x))[0])
@@ -47,12 +63,19 @@ class Block(nn.Module):
     def __init__(self, width=16, heads=2):
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width), heads
+        self.qkv, self.out, self.heads = (
+            nn.Linear(width, 3 * width, bias=False),
+            nn.Linear(width, width),
+            heads,
+        )
         self.mlp = nn.Sequential(nn.Linear(width, 32), nn.GELU(), nn.Linear(32, width))
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (z.view(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.norms[0](x)).split(c, 2))
+        q, k, v = (
+            z.view(b, t, self.heads, -1).transpose(1, 2)
+            for z in self.qkv(self.norms[0](x)).split(c, 2)
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
         return x + self.mlp(self.norms[1](x))
@@ -93,7 +116,9 @@ def answers(rng):
 
 
 def mlp():
-    return nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4))
+    return nn.Sequential(
+        nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4)
+    )
 
 
 def momentum(p):
@@ -105,11 +130,28 @@ WORK = {
     "MLP, Adam": (mlp, lambda p: optim.Adam(p, lr=0.01), rows, F.cross_entropy, False),
     "LeNet": (LeNet, momentum, images, F.cross_entropy, False),
     "residual, batch norm": (Residual, momentum, images, F.cross_entropy, False),
-    "GPT": (GPT, lambda p: optim.AdamW(p, lr=3e-3, betas=(0.9, 0.99)), texts, F.cross_entropy, True),
+    "GPT": (
+        GPT,
+        lambda p: optim.AdamW(p, lr=3e-3, betas=(0.9, 0.99)),
+        texts,
+        F.cross_entropy,
+        True,
+    ),
     "LSTM": (Recurrent, lambda p: optim.Adam(p, lr=0.01), texts, F.cross_entropy, True),
-    "GRU": (lambda: Recurrent(nn.GRU), lambda p: optim.RMSprop(p, lr=0.005), texts, F.cross_entropy, True),
-    "logistic": (lambda: nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)), lambda p: optim.SGD(p, lr=0.5), answers,
-                 F.binary_cross_entropy_with_logits, False),
+    "GRU": (
+        lambda: Recurrent(nn.GRU),
+        lambda p: optim.RMSprop(p, lr=0.005),
+        texts,
+        F.cross_entropy,
+        True,
+    ),
+    "logistic": (
+        lambda: nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)),
+        lambda p: optim.SGD(p, lr=0.5),
+        answers,
+        F.binary_cross_entropy_with_logits,
+        False,
+    ),
 }
 
 
@@ -129,6 +171,7 @@ def train(name, compiled):
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         return loss.detach()
+
     run = compile(step) if compiled else step
     return [float(run(*batch(rng))) for _ in range(STEPS)], list(model.parameters()), run
 
@@ -140,7 +183,7 @@ def test_fifty_steps(name):
     got, compiled, run = train(name, True)
     assert len(programs(run)) == 1, run.given_up
     np.testing.assert_allclose(got, want, rtol=1e-4)
-    assert np.mean(want[-5:]) < 0.9 * np.mean(want[:5])               # it learns
+    assert np.mean(want[-5:]) < 0.9 * np.mean(want[:5])  # it learns
     for p, q in zip(parameters, compiled, strict=True):
         np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=1e-2, atol=1e-4)
 
@@ -157,6 +200,7 @@ def test_a_compiled_gpt_writes_what_eager_writes():
             for _ in range(14):
                 text = torch.cat((text, f(text[:, -9:])[:, -1].argmax(-1, keepdim=True)), 1)
         return text.tolist()
+
     want = written(model)
     assert [written(fast) for _ in range(4)] == [want] * 4
     assert len(programs(fast)) == 9, fast.given_up

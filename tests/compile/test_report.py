@@ -1,4 +1,5 @@
 """What can be seen of programs: why there is none, graph, memory, timings, passes one by one."""
+
 from __future__ import annotations
 
 import importlib
@@ -10,9 +11,8 @@ from hypothesis import strategies as st
 
 import rushlight
 import rushlight as torch
-from rushlight.compile import api
 from rushlight import nn, optim
-from rushlight.compile import compile, programs
+from rushlight.compile import api, compile, programs
 from rushlight.compile.lower.memory_plan import offsets
 from rushlight.compile.passes import PASSES
 from rushlight.compile.report import Lease
@@ -33,6 +33,7 @@ def training(seed=0):
         loss.backward()
         optimizer.step()
         return loss
+
     return step
 
 
@@ -49,11 +50,14 @@ def test_every_statement_that_breaks_the_graph_is_named():
         if y.sum() > 0:
             y = y + y[0].item()
         return y.tolist()
+
     found = api.explain(f, torch.ones(3))
     assert found.graph_count == 0
     assert found.graph_break_count == 3
     lines = [b.where for b in found.break_reasons]
-    assert ["if y.sum() > 0" in lines[0], "y[0].item()" in lines[1], "y.tolist()" in lines[2]] == [True] * 3
+    assert ["if y.sum() > 0" in lines[0], "y[0].item()" in lines[1], "y.tolist()" in lines[2]] == [
+        True
+    ] * 3
     assert all(b.reason == "looks at the numbers of a tensor" for b in found.breaks)
     assert "test_report.py" in str(found)
 
@@ -63,7 +67,9 @@ def test_what_compiles_and_what_changes_python():
     assert (found.graph_count, found.graph_break_count) == (1, 0)
     assert "2 ops" in str(found)
     seen = []
-    assert "Python state" in str(api.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1)))
+    assert "Python state" in str(
+        api.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1))
+    )
 
 
 def test_the_graph_in_graphviz_language():
@@ -89,18 +95,26 @@ def test_memory_that_is_shared_is_never_shared_at_once():
 def apart(leases):
     for i, a in enumerate(leases):
         for b in leases[:i]:
-            assert a.start + a.size <= b.start or b.start + b.size <= a.start or a.first > b.last or b.first > a.last
+            assert (
+                a.start + a.size <= b.start
+                or b.start + b.size <= a.start
+                or a.first > b.last
+                or b.first > a.last
+            )
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20), st.integers(0, 20)), max_size=30))
 def test_an_arena_is_never_shared_at_once(pieces):
-    """Nor is there a gap that nobody ever fills: each piece lies at the bottom or on one that it meets."""
+    """Nor is there a gap that nobody ever fills: each piece lies at the bottom or on one that it
+    meets."""
     pieces = [(64 * n, min(a, b), max(a, b)) for n, a, b in pieces]
     starts = offsets(*([list(x) for x in zip(*pieces)] or [[], [], []]))
     leases = [Lease("", start, *piece) for start, piece in zip(starts, pieces)]
     apart(leases)
     for a in leases:
-        assert a.start == 0 or any(b.start + b.size == a.start and b.first <= a.last and a.first <= b.last for b in leases)
+        assert a.start == 0 or any(
+            b.start + b.size == a.start and b.first <= a.last and a.first <= b.last for b in leases
+        )
 
 
 def test_the_time_of_each_statement():
@@ -114,10 +128,12 @@ def test_the_time_of_each_statement():
     assert all(us > 0 for us, _ in t.rows)
     assert "matmul" in str(t)
     f(torch.ones(64, 64))
-    assert t.calls == 3                           # afterwards nobody watches
+    assert t.calls == 3  # afterwards nobody watches
 
 
-@pytest.mark.parametrize("off", ["extend", "narrow", "decompose", "products", "simplify", "fuse", "threads"])
+@pytest.mark.parametrize(
+    "off", ["extend", "narrow", "decompose", "products", "simplify", "fuse", "threads"]
+)
 def test_without_one_pass_the_same_comes_out(off):
     step = training()
     expected = [float(step()) for _ in range(6)]
@@ -130,7 +146,9 @@ def test_passes_can_be_watched():
     shown = []
     made(training(), backend="numpy", options={"show": shown.append})
     assert [text.split("\n")[0].split(":")[0] for text in shown] == [
-        "-- as recorded", *[f"-- after {name}" for name in PASSES]]
+        "-- as recorded",
+        *[f"-- after {name}" for name in PASSES],
+    ]
     assert "layer_norm(" in shown[0]
     assert "layer_norm(" not in shown[1 + [*PASSES].index("decompose")]
 
@@ -140,7 +158,9 @@ def test_explanations_are_asked_for_as_in_torch(oracle):
     """`torch._dynamo.explain(f)(*args)`: the function was called without its arguments."""
 
     def counted(t):
-        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(t.ones(2), t.ones(2))
+        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(
+            t.ones(2), t.ones(2)
+        )
         return [found.graph_count, found.graph_break_count]
 
     assert counted(rushlight) == oracle(counted) == [1, 0]
@@ -155,4 +175,5 @@ def test_a_break_that_a_script_asks_for_breaks_nothing():
         y = x * 2
         rushlight._dynamo.graph_break()
         return y + 1
+
     assert rushlight.compiler.explain(f, rushlight.ones(2)).graph_count == 1

@@ -1,4 +1,5 @@
 """`rushlight warmup` compiles what would be compiled at its first use."""
+
 import os
 import subprocess
 import sys
@@ -19,7 +20,14 @@ def test_loops_are_ready_afterwards(monkeypatch):
     said = []
     count = warmup.warmup(lambda name, seconds: said.append(name), ["relu"])
     assert count == len(said)
-    assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "LSTM", "Adam()"} <= set(said)
+    assert {
+        "relu",
+        "relu, derivative by x",
+        "softmax",
+        "layer_norm, derivative by weight",
+        "LSTM",
+        "Adam()",
+    } <= set(said)
     assert elementwise.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
     p = rushlight.ones(3, requires_grad=True)
     p.grad = rushlight.ones(3)
@@ -41,8 +49,10 @@ def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
 
 
 def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
-    """Numba compiles a function for each kind of arguments: drawing finds its kind among those compiled."""
+    """Numba compiles a function for each kind of arguments: drawing finds its kind among those
+    compiled."""
     from rushlight.random import Generator, bernoulli, loops, normal, stream, uniform
+
     for _, build in warmup.random_numbers():
         build()
     used = {m._LOOP.name: m._LOOP for m in (stream, uniform, normal, bernoulli)}
@@ -51,7 +61,10 @@ def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
     for name, loop in used.items():
         monkeypatch.setattr(loop, "compiled", getattr(loops, name))
     g = Generator().manual_seed(0)
-    scaled, chances = lambda n: g.uniform(n, low=1.0, high=2.0), lambda n: g.bernoulli_scalar(0.5, n, "float32")
+    scaled, chances = (
+        lambda n: g.uniform(n, low=1.0, high=2.0),
+        lambda n: g.bernoulli_scalar(0.5, n, "float32"),
+    )
     for draw in (g.uniform, scaled, g.normal, chances):
         draw(20), draw(700)
     assert known == {name: len(getattr(loops, name).signatures) for name in used}
@@ -59,7 +72,9 @@ def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
 
 def test_frequent_ops_have_loops():
     assert len(list(warmup.elementwise(warmup.FREQUENT))) > 100
-    assert not [name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))]
+    assert not [
+        name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))
+    ]
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, capsys):
@@ -71,6 +86,7 @@ def test_a_folder_that_cannot_be_written(monkeypatch, capsys):
 def test_without_numba(monkeypatch, capsys):
     def missing():
         raise ImportError("Numba is not installed: pip install rushlight[jit]")
+
     monkeypatch.setattr(warmup, "backend", missing)
     assert cli.main(["warmup"]) == 2
     assert "pip install rushlight[jit]" in capsys.readouterr().err
@@ -97,10 +113,18 @@ print(kept, *x)
 
 @pytest.mark.exhaustive
 def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_path):
-    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has read it."""
+    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has
+    read it."""
+
     def ran(twice):
-        return subprocess.run([sys.executable, "-c", CALLED.format(twice)], capture_output=True, text=True, check=True,
-                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}).stdout.split()
+        return subprocess.run(
+            [sys.executable, "-c", CALLED.format(twice)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)},
+        ).stdout.split()
+
     once = np.exp(np.float32(1)) + np.float32(2.25)
     ran(False)
     kept, *found = ran(True)
@@ -125,12 +149,19 @@ print(x[1])
 
 @pytest.mark.exhaustive
 def test_a_part_calls_a_loop_that_was_compiled_anew(tmp_path):
-    """The machine code of the loop is lost, and what another process makes has another name: LLVM ended the process."""
+    """The machine code of the loop is lost, and what another process makes has another name: LLVM
+    ended the process."""
+
     def ran(others):
-        return subprocess.run([sys.executable, "-c", PARTED, str(others)], capture_output=True, text=True,
-                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)})
+        return subprocess.run(
+            [sys.executable, "-c", PARTED, str(others)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)},
+        )
+
     assert ran(0).stdout == "3.0\n"
-    callee, = [file for file in (tmp_path / "loops").glob("*.py") if "f32(2)" in file.read_text()]
+    (callee,) = [file for file in (tmp_path / "loops").glob("*.py") if "f32(2)" in file.read_text()]
     for file in (tmp_path / "loops" / "__pycache__").glob(f"{callee.stem}*.nb*"):
         file.unlink()
     assert ran(7).stdout == "3.0\n"

@@ -1,4 +1,5 @@
-"""Arguments of ops: dimensions, numbers as tensors, NumPy's names of keywords, what is seldom given."""
+"""Arguments of ops: dimensions, numbers as tensors, NumPy's names of keywords, what is seldom
+given."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ program = Programs()
 test_program = program.test()
 
 
-# -- backward and grad -----------------------------------------------------------------------------------------------
-
+# -- backward and grad -----------------------------------------------------------------------------
 
 
 @program
@@ -31,7 +30,9 @@ def gradients_add_up(torch):
 def one_backward_of_several_tensors(torch):
     x = leaf(torch, 1.0, 2.0)
     y, z = x * 2, x * x
-    torch.autograd.backward([y, z], [torch.ones_like(y), torch.tensor([1.0, 10.0], dtype=torch.float64)])
+    torch.autograd.backward(
+        [y, z], [torch.ones_like(y), torch.tensor([1.0, 10.0], dtype=torch.float64)]
+    )
     return x.grad
 
 
@@ -58,7 +59,12 @@ def freed_and_retained(torch):
     y = (x * x).sum()
     y.backward(retain_graph=True)
     y.backward()
-    return [x.grad, outcome(y.backward), x.grad, outcome(lambda: y.grad_fn.next_functions[0][0]._saved_self)]
+    return [
+        x.grad,
+        outcome(y.backward),
+        x.grad,
+        outcome(lambda: y.grad_fn.next_functions[0][0]._saved_self),
+    ]
 
 
 @program
@@ -102,7 +108,10 @@ def grad_by_tensors_between(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp()
     z = y * y * x
-    return [torch.autograd.grad(z.sum(), [y, x], retain_graph=True), torch.autograd.grad(z.sum(), [x, y, z])[:2]]
+    return [
+        torch.autograd.grad(z.sum(), [y, x], retain_graph=True),
+        torch.autograd.grad(z.sum(), [x, y, z])[:2],
+    ]
 
 
 @program
@@ -111,16 +120,25 @@ def unused_inputs(torch):
 
     def run(**how):
         return torch.autograd.grad((x * 2).sum(), [x, w], **how)
-    return [outcome(run), run(allow_unused=True), run(materialize_grads=True),
-            outcome(run, materialize_grads=True, allow_unused=False)]
+
+    return [
+        outcome(run),
+        run(allow_unused=True),
+        run(materialize_grads=True),
+        outcome(run, materialize_grads=True, allow_unused=False),
+    ]
 
 
 @program
 def what_requires_no_grad(torch):
     x, c = leaf(torch, 1.0), torch.ones(1)
-    return [outcome(torch.autograd.grad, (x * 2).sum(), [c]), outcome((c * 2).sum().backward),
-            outcome((x * torch.ones(2)).backward), outcome(torch.autograd.grad, c, x),
-            outcome((x * 2).backward, torch.ones(3))]
+    return [
+        outcome(torch.autograd.grad, (x * 2).sum(), [c]),
+        outcome((c * 2).sum().backward),
+        outcome((x * torch.ones(2)).backward),
+        outcome(torch.autograd.grad, c, x),
+        outcome((x * 2).backward, torch.ones(3)),
+    ]
 
 
 @program
@@ -143,7 +161,7 @@ def higher_derivatives(torch):
     x = leaf(torch, 0.5, 2.0)
     found, y = [], (x**4).sin().sum()
     for _ in range(4):
-        y, = torch.autograd.grad(y, x, create_graph=True)
+        (y,) = torch.autograd.grad(y, x, create_graph=True)
         found.append(y)
         y = y.sum()
     return [*found, [g.requires_grad for g in found]]
@@ -163,20 +181,23 @@ def backward_with_create_graph(torch):
 def hessian_vector_product(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     v = torch.tensor([1.0, 0.0, -1.0], dtype=torch.float64)
-    g, = torch.autograd.grad((x.prod() + x.sin().sum()), x, create_graph=True)
+    (g,) = torch.autograd.grad((x.prod() + x.sin().sum()), x, create_graph=True)
     return torch.autograd.grad((g * v).sum(), x)
 
 
 @program
 def gradient_of_a_gradient_by_its_seed(torch):
     x, v = leaf(torch, 1.0, 2.0), leaf(torch, 0.5, 0.25)
-    g, = torch.autograd.grad(x.tanh(), x, v, create_graph=True)
+    (g,) = torch.autograd.grad(x.tanh(), x, v, create_graph=True)
     return torch.autograd.grad(g.sum(), [x, v])
 
 
 @program
 def broadcasting_is_undone(torch):
-    a, b, c = (torch.full(shape, 2.0, dtype=torch.float64, requires_grad=True) for shape in ((2, 1, 3), (4, 1), ()))
+    a, b, c = (
+        torch.full(shape, 2.0, dtype=torch.float64, requires_grad=True)
+        for shape in ((2, 1, 3), (4, 1), ())
+    )
     (a * b + c).sum().backward()
     return [a.grad, b.grad, c.grad]
 
@@ -195,12 +216,16 @@ def complex_gradients(torch):
     w = torch.tensor([2 - 1j, 3 + 0j], dtype=torch.complex128, requires_grad=True)
     (z * w).abs().sum().backward()
     by_parts = torch.autograd.grad((z.real * z.imag + (z * z.conj()).real).sum(), z)
-    return [z.grad, w.grad, by_parts, outcome((z * w).sum().backward),
-            torch.autograd.grad((z / w).exp(), [z, w], torch.ones(2, dtype=torch.complex128) * 1j)]
+    return [
+        z.grad,
+        w.grad,
+        by_parts,
+        outcome((z * w).sum().backward),
+        torch.autograd.grad((z / w).exp(), [z, w], torch.ones(2, dtype=torch.complex128) * 1j),
+    ]
 
 
-# -- leaves and flags ------------------------------------------------------------------------------------------------
-
+# -- leaves and flags ------------------------------------------------------------------------------
 
 
 @program
@@ -210,7 +235,9 @@ def what_is_a_leaf(torch):
     with torch.no_grad():
         z = x * 2
     d = y.detach()
-    return [[t.is_leaf, t.requires_grad, t.grad_fn is None] for t in (x, y, z, d, torch.ones(1), y.data)]
+    return [
+        [t.is_leaf, t.requires_grad, t.grad_fn is None] for t in (x, y, z, d, torch.ones(1), y.data)
+    ]
 
 
 @program
@@ -220,8 +247,13 @@ def flags_that_cannot_be_set(torch):
 
     def unset():
         y.requires_grad = False
-    return [outcome(unset), outcome(lambda: torch.ones(2, dtype=torch.int64).requires_grad_()),
-            outcome(lambda: torch.tensor([1], requires_grad=True)), y.requires_grad_().requires_grad]
+
+    return [
+        outcome(unset),
+        outcome(lambda: torch.ones(2, dtype=torch.int64).requires_grad_()),
+        outcome(lambda: torch.tensor([1], requires_grad=True)),
+        y.requires_grad_().requires_grad,
+    ]
 
 
 @program
@@ -232,7 +264,13 @@ def detaching(torch):
     y.sum().backward()
     w = leaf(torch, 1.0) * 2
     w.detach_()
-    return [x.grad, d.requires_grad, w.requires_grad, w.is_leaf, outcome(lambda: (x * 2)[0].detach_())]
+    return [
+        x.grad,
+        d.requires_grad,
+        w.requires_grad,
+        w.is_leaf,
+        outcome(lambda: (x * 2)[0].detach_()),
+    ]
 
 
 @program
@@ -241,10 +279,13 @@ def grad_can_be_given(torch):
 
     def give(value):
         x.grad = value
+
     give(torch.ones(2, dtype=torch.float64))
     (x * 2).sum().backward()
     found = x.grad.clone()
-    bad = [outcome(give, value) for value in (torch.ones(3, dtype=torch.float64), torch.ones(2), 1.0)]
+    bad = [
+        outcome(give, value) for value in (torch.ones(3, dtype=torch.float64), torch.ones(2), 1.0)
+    ]
     give(None)
     return [found, bad, x.grad]
 
@@ -303,6 +344,7 @@ def modes_as_decorators(torch):
     def steps():
         for _ in range(2):
             yield (x * 2).requires_grad
+
     with torch.no_grad():
         inside = recorded()
     seen = []
@@ -316,14 +358,16 @@ def modes_and_exceptions(torch):
     def fail():
         with torch.no_grad():
             raise KeyError
+
     return [outcome(fail), torch.is_grad_enabled()]
 
 
-# -- by themselves ---------------------------------------------------------------------------------------------------
+# -- by themselves ---------------------------------------------------------------------------------
 
 
 def test_a_gradient_is_never_shared():
-    """Writing into one gradient leaves the others, the inputs and the one given to backward as they were."""
+    """Writing into one gradient leaves the others, the inputs and the one given to backward as they
+    were."""
     a, b = (rushlight.ones(3, requires_grad=True) for _ in range(2))
     seed = rushlight.ones(3)
     (a + b).backward(seed)
@@ -369,8 +413,8 @@ def test_numpy_scalars_do_not_slip_through():
     """0-d results stay tensors with arrays, through forward, backward and double backward."""
     x = rushlight.tensor(2.0, requires_grad=True)
     y = x.exp().log().sin() * x / 3 - x**2
-    g, = grad(y, x, create_graph=True)
-    h, = grad(g, x)
+    (g,) = grad(y, x, create_graph=True)
+    (h,) = grad(g, x)
     assert all(type(t._array) is np.ndarray for t in (y, g, h))
 
 
@@ -397,33 +441,73 @@ def twice(torch, make):
 @program.found_in("libraries")
 def what_saved_no_array_runs_backward_again(torch):
     b = torch.arange(4.0, dtype=torch.float64).view(2, 2)
-    makes = [lambda w: w + b, lambda w: w - b, lambda w: 1 - w, lambda w: -w, lambda w: w.sum(), lambda w: w.sum(0),
-             lambda w: w.mean(), lambda w: w.mean(1), lambda w: w.view(4), lambda w: w.t(), lambda w: w.expand(3, 2, 2),
-             lambda w: torch.cat([w, w]), lambda w: torch.stack([w, w]), lambda w: w[1:], lambda w: w[0],
-             lambda w: w.float(), lambda w: w.permute(1, 0), lambda w: w.unsqueeze(0),
-             lambda w: torch.nn.functional.pad(w, (1, 1)),
-             lambda w: w.cumsum(0), lambda w: w.flip(0), lambda w: w.roll(1), lambda w: w.repeat(2, 1),
-             lambda w: w.split(1)[0], lambda w: w.unbind(0)[1], lambda w: w.tril(), lambda w: w.diagonal(),
-             lambda w: w.t().reshape(-1),
-             lambda w: w + torch.ones(2, 1, 2), lambda w: w.clone(), lambda w: w * b, lambda w: w.exp(), lambda w: w @ b,
-             lambda w: w ** 2, lambda w: w.relu(), lambda w: w.amax(0), lambda w: torch.where(b > 1, w, b)]
+    makes = [
+        lambda w: w + b,
+        lambda w: w - b,
+        lambda w: 1 - w,
+        lambda w: -w,
+        lambda w: w.sum(),
+        lambda w: w.sum(0),
+        lambda w: w.mean(),
+        lambda w: w.mean(1),
+        lambda w: w.view(4),
+        lambda w: w.t(),
+        lambda w: w.expand(3, 2, 2),
+        lambda w: torch.cat([w, w]),
+        lambda w: torch.stack([w, w]),
+        lambda w: w[1:],
+        lambda w: w[0],
+        lambda w: w.float(),
+        lambda w: w.permute(1, 0),
+        lambda w: w.unsqueeze(0),
+        lambda w: torch.nn.functional.pad(w, (1, 1)),
+        lambda w: w.cumsum(0),
+        lambda w: w.flip(0),
+        lambda w: w.roll(1),
+        lambda w: w.repeat(2, 1),
+        lambda w: w.split(1)[0],
+        lambda w: w.unbind(0)[1],
+        lambda w: w.tril(),
+        lambda w: w.diagonal(),
+        lambda w: w.t().reshape(-1),
+        lambda w: w + torch.ones(2, 1, 2),
+        lambda w: w.clone(),
+        lambda w: w * b,
+        lambda w: w.exp(),
+        lambda w: w @ b,
+        lambda w: w**2,
+        lambda w: w.relu(),
+        lambda w: w.amax(0),
+        lambda w: torch.where(b > 1, w, b),
+    ]
     return [twice(torch, make) for make in makes]
 
 
 @program.found_in("libraries")
 def attacks_ask_one_graph_for_gradients_several_times(torch):
     x = torch.rand(2, 3, requires_grad=True)
-    near = x + 0.5 * torch.ones(2, 3)             # nothing in it is freed
-    found = sum(torch.autograd.grad((near / 2 ** i).pow(2).sum(), x)[0] for i in range(3))
+    near = x + 0.5 * torch.ones(2, 3)  # nothing in it is freed
+    found = sum(torch.autograd.grad((near / 2**i).pow(2).sum(), x)[0] for i in range(3))
     return [torch.allclose(found, 2 * near * (1 + 1 / 4 + 1 / 16))]
 
 
 @program.found_in("torch tests")
 def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
-    f, a = torch.nn.functional, torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64)
-    calls = [lambda x: x.max(1), lambda x: x.sort(1), lambda x: x.topk(1, 1), lambda x: x.kthvalue(3, 1),
-             lambda x: x.cummax(1), lambda x: f.max_pool1d(x, 2, return_indices=True), torch.linalg.svd,
-             lambda x: f.adaptive_max_pool2d(x[None], 2, return_indices=True), lambda x: torch.linalg.qr(x)[::-1]]
+    f, a = (
+        torch.nn.functional,
+        torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64),
+    )
+    calls = [
+        lambda x: x.max(1),
+        lambda x: x.sort(1),
+        lambda x: x.topk(1, 1),
+        lambda x: x.kthvalue(3, 1),
+        lambda x: x.cummax(1),
+        lambda x: f.max_pool1d(x, 2, return_indices=True),
+        torch.linalg.svd,
+        lambda x: f.adaptive_max_pool2d(x[None], 2, return_indices=True),
+        lambda x: torch.linalg.qr(x)[::-1],
+    ]
 
     def written(call, after):
         x = a.clone().requires_grad_()
@@ -440,4 +524,7 @@ def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
         found = call(a.clone().requires_grad_())
         found[1].zero_()
         found[0].sum().backward()
-    return [outcome(too_early, call) for call in calls] + [written(call, after) for call in calls for after in (True, False)]
+
+    return [outcome(too_early, call) for call in calls] + [
+        written(call, after) for call in calls for after in (True, False)
+    ]

@@ -1,4 +1,5 @@
-"""Long chains, wide graphs, much work and several threads: linear time, no recursion, no garbage, no mix-ups."""
+"""Long chains, wide graphs, much work and several threads: linear time, no recursion, no garbage,
+no mix-ups."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import rushlight
 from rushlight.autograd import Function, grad
 from rushlight.core.arguments import CONSTANTS
 
-# -- large graphs --------------------------------------------------------------------------------------------------------
+# -- large graphs ----------------------------------------------------------------------------------
 
 
 def chain(x, n):
@@ -32,7 +33,7 @@ def test_a_chain_of_100_000_nodes():
     y.backward()
     assert y.item() == 100_001
     assert x.grad.item() == 1
-    del y                                         # freeing it does not recurse either
+    del y  # freeing it does not recurse either
 
 
 def test_a_chain_is_let_go_without_backward():
@@ -48,7 +49,7 @@ def test_a_chain_with_create_graph():
     y = x
     for _ in range(5000):
         y = y * 1.0001
-    g, = grad(y, x, create_graph=True)
+    (g,) = grad(y, x, create_graph=True)
     assert g.item() == pytest.approx(1.0001**5000)
     assert grad((x * x).sum() * g.detach(), x)[0].item() == pytest.approx(g.item())
 
@@ -60,6 +61,7 @@ def calls_of(function):
     def see(frame, event, arg):
         nonlocal count
         count += event in ("call", "c_call")
+
     sys.setprofile(see)
     try:
         function()
@@ -81,6 +83,7 @@ def test_a_diamond_of_1000_doublings():
 def test_work_grows_with_the_number_of_nodes():
     def work(n):
         return calls_of(lambda: chain(rushlight.tensor(1.0, requires_grad=True), n).backward())
+
     work(10)
     few, many = work(2500), work(10_000)
     assert few > 2500
@@ -89,14 +92,16 @@ def test_work_grows_with_the_number_of_nodes():
 
 def test_time_grows_with_the_number_of_nodes():
     """What no count of calls sees: a search of a list, say."""
+
     def seconds(n):
         x = rushlight.tensor(1.0, requires_grad=True)
-        start = time.thread_time()                # however busy the machine is with others
+        start = time.thread_time()  # however busy the machine is with others
         chain(x, n).backward()
         return time.thread_time() - start
+
     seconds(1000)
     few, many = min(seconds(2000) for _ in range(3)), min(seconds(20_000) for _ in range(3))
-    assert many < 40 * few                        # 10 times as many nodes: 10 times as long, and not 100
+    assert many < 40 * few  # 10 times as many nodes: 10 times as long, and not 100
 
 
 def test_one_tensor_used_10_000_times():
@@ -130,6 +135,7 @@ def test_a_chain_of_users_functions():
         @staticmethod
         def backward(ctx, g):
             return g
+
     x = rushlight.ones(1, requires_grad=True)
     y = x
     for _ in range(10_000):
@@ -150,11 +156,12 @@ def test_the_recursion_limit_is_nobodys_business():
     assert x.grad.item() == 1
 
 
-# -- nothing is left behind ------------------------------------------------------------------------------------------------
+# -- nothing is left behind ------------------------------------------------------------------------
 
 
 def train(steps, weights, x, target):
-    """A small network's steps, of every kind that training has: views, writes, several outputs, no_grad."""
+    """A small network's steps, of every kind that training has: views, writes, several outputs,
+    no_grad."""
     w, b, v = weights
     for i in range(steps):
         h = (x @ w + b).relu()
@@ -171,7 +178,7 @@ def train(steps, weights, x, target):
             for p in weights:
                 p.sub_(p.grad, alpha=0.01)
         if i % 10 == 0:
-            first, = grad((x @ w).sin().sum(), w, create_graph=True)
+            (first,) = grad((x @ w).sin().sum(), w, create_graph=True)
             first.sum().backward()
     return loss.item()
 
@@ -181,16 +188,18 @@ def problem():
 
     def normal(*shape):
         return rushlight.tensor(random.standard_normal(shape).astype(np.float32))
+
     leaves = [normal(*shape).requires_grad_() for shape in ((5, 8), (8,), (4, 2))]
     return leaves, normal(4, 5), normal(4, 3)
 
 
 def test_1000_steps_leave_no_cycles_and_no_memory(uncollected):
-    """With the collector off, reference counting alone frees everything: the second 500 steps take no memory.
+    """With the collector off, reference counting alone frees everything: the second 500 steps take
+    no memory.
 
-    gc.collect() finds no cycle, and so frees nothing of ours; it empties CPython's lists of freed tuples, which grow to
-    2,000 of each length before they are used again (tuple(k for k in (1, 2)) alone grows them).
-    """
+    gc.collect() finds no cycle, and so frees nothing of ours; it empties CPython's lists of freed
+    tuples, which grow to 2,000 of each length before they are used again (tuple(k for k in (1, 2))
+    alone grows them)."""
     state = problem()
     before = train(500, *state)
     assert gc.collect() == 0, "a reference cycle was made"
@@ -199,7 +208,7 @@ def test_1000_steps_leave_no_cycles_and_no_memory(uncollected):
     assert gc.collect() == 0, "a reference cycle was made"
     assert after < before
     assert len(gc.get_objects()) - objects < 50
-    assert sys.getallocatedblocks() - blocks < 250          # one small object a step would be 500
+    assert sys.getallocatedblocks() - blocks < 250  # one small object a step would be 500
 
 
 SCRAPS = {
@@ -242,20 +251,26 @@ class Kept(Function):
         return g * ctx.saved_tensors[1]
 
 
-MODULE = rushlight.nn.Sequential(rushlight.nn.Linear(3, 4), rushlight.nn.BatchNorm1d(4), rushlight.nn.Dropout())
+MODULE = rushlight.nn.Sequential(
+    rushlight.nn.Linear(3, 4), rushlight.nn.BatchNorm1d(4), rushlight.nn.Dropout()
+)
 MODULE.eval()
 
 
 def hooked_module(x):
-    handles = [MODULE.register_forward_hook(lambda m, args, out: out * 2),
-               MODULE[0].register_full_backward_hook(lambda m, inputs, outputs: None)]
+    handles = [
+        MODULE.register_forward_hook(lambda m, args, out: out * 2),
+        MODULE[0].register_full_backward_hook(lambda m, inputs, outputs: None),
+    ]
     MODULE(x.reshape(1, 3)).sum().backward()
     for handle in handles:
         handle.remove()
 
 
 def built():
-    net = rushlight.nn.Sequential(rushlight.nn.Linear(2, 3), rushlight.nn.LayerNorm(3), rushlight.nn.Tanh())
+    net = rushlight.nn.Sequential(
+        rushlight.nn.Linear(2, 3), rushlight.nn.LayerNorm(3), rushlight.nn.Tanh()
+    )
     return net(rushlight.ones(5, 2)).sum()
 
 
@@ -268,6 +283,7 @@ def optimized(kind):
         loss = net(rushlight.ones(5, 2)).square().sum()
         loss.backward()
         return loss
+
     for _ in range(3):
         optimizer.step(closure)
 
@@ -304,6 +320,7 @@ def test_nothing_makes_a_cycle(uncollected, name):
     def scrap():
         SCRAPS[name](x)
         x.grad = None
+
     scrap()
     gc.collect()
     for _ in range(5):
@@ -326,7 +343,7 @@ def test_backward_frees_what_was_saved(uncollected):
     z = (y * y).sum()
     seen = weakref.ref(y)
     del y
-    assert seen() is not None                     # the product keeps it for its rule
+    assert seen() is not None  # the product keeps it for its rule
     z.backward()
     assert seen() is None
 
@@ -339,7 +356,7 @@ def test_constants_are_bounded():
     assert len(CONSTANTS) <= 4097
 
 
-# -- threads ------------------------------------------------------------------------------------------------------------
+# -- threads ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -371,6 +388,7 @@ def test_each_thread_has_its_own_grad_mode():
         outside = (x * 2).requires_grad
         barrier.wait()
         return outside
+
     assert in_threads(look, 2) == [True, False]
 
 
@@ -389,6 +407,7 @@ def test_backward_in_many_threads_at_once(often):
             y[0] *= 2
             y.sum().backward()
         return x.grad
+
     for i, g in enumerate(in_threads(work)):
         slope = np.full(3, 2 * i * np.cos(i * i))
         slope[0] *= 2
@@ -396,7 +415,8 @@ def test_backward_in_many_threads_at_once(often):
 
 
 def test_backward_in_many_threads_into_shared_leaves(often):
-    """No gradient is lost (NumPy lets other threads run while it adds large arrays), and a leaf's hooks run each time."""
+    """No gradient is lost (NumPy lets other threads run while it adds large arrays), and a leaf's
+    hooks run each time."""
     x = rushlight.ones(100_000, requires_grad=True)
     y = rushlight.ones((), requires_grad=True)
     seen = []
@@ -407,6 +427,7 @@ def test_backward_in_many_threads_into_shared_leaves(often):
         barrier.wait()
         for _ in range(20):
             (x * y * (i + 1)).sum().backward()
+
     in_threads(work)
     assert (x.grad == 20 * 36).all()
     assert y.grad.item() == 20 * 36 * 100_000
@@ -419,6 +440,7 @@ def test_one_graph_read_by_many_threads(often):
 
     def work(i):
         return [grad(y, x, retain_graph=True)[0].numpy() for _ in range(50)]
+
     expected = np.exp([1.0, 2.0]) * [2.0, 3.0]
     assert all(np.allclose(g, expected) for found in in_threads(work) for g in found)
 
@@ -428,6 +450,7 @@ def test_views_made_by_many_threads(often):
 
     def work(i):
         return [base[j % 100].item() for j in range(500)]
+
     assert all(set(found) == {1.0} for found in in_threads(work))
 
 

@@ -1,4 +1,5 @@
-"""Printed tensors equal torch's to the letter: hundreds of cases always, any array where torch is there."""
+"""Printed tensors equal torch's to the letter: hundreds of cases always, any array where torch is
+there."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def theirs(torch, array, **options):
         return repr(as_torch(torch, array))
 
 
-# -- cases kept in the golden file ---------------------------------------------------------------------------
+# -- cases kept in the golden file -----------------------------------------------------------------
 
 inf, nan = math.inf, math.nan
 FLOATS = {
@@ -106,17 +107,56 @@ WHOLES = {
     "extremes": [-(2**63), 2**63 - 1, -1],
     "large": [10**12, 5],
 }
-SHAPES = [(), (1,), (0,), (0, 3), (3, 0), (2, 0, 3), (3, 4), (1, 1), (2, 3, 4), (1, 1, 1), (2, 2, 2, 2, 2),
-          (11,), (40,), (1000,), (1001,), (2000, 1), (1, 2000), (7, 150), (6, 200), (50, 50), (8, 7, 30),
-          (4, 1, 300), (2, 600, 2), (1,) * 10, (3, 1, 9, 1, 9, 9)]
+SHAPES = [
+    (),
+    (1,),
+    (0,),
+    (0, 3),
+    (3, 0),
+    (2, 0, 3),
+    (3, 4),
+    (1, 1),
+    (2, 3, 4),
+    (1, 1, 1),
+    (2, 2, 2, 2, 2),
+    (11,),
+    (40,),
+    (1000,),
+    (1001,),
+    (2000, 1),
+    (1, 2000),
+    (7, 150),
+    (6, 200),
+    (50, 50),
+    (8, 7, 30),
+    (4, 1, 300),
+    (2, 600, 2),
+    (1,) * 10,
+    (3, 1, 9, 1, 9, 9),
+]
 OPTIONS = [
-    {"precision": 0}, {"precision": 1}, {"precision": 8}, {"precision": 14},
-    {"threshold": 0}, {"threshold": 5}, {"threshold": math.inf},
-    {"threshold": 5, "edgeitems": 1}, {"threshold": 5, "edgeitems": 2}, {"threshold": 5, "edgeitems": 5},
-    {"edgeitems": 0}, {"edgeitems": 0, "threshold": 2},
-    {"linewidth": 0}, {"linewidth": 20}, {"linewidth": 41}, {"linewidth": 200},
-    {"profile": "short"}, {"profile": "full"}, {"profile": "short", "precision": 5},
-    {"sci_mode": True}, {"sci_mode": False}, {"sci_mode": True, "precision": 2, "linewidth": 40},
+    {"precision": 0},
+    {"precision": 1},
+    {"precision": 8},
+    {"precision": 14},
+    {"threshold": 0},
+    {"threshold": 5},
+    {"threshold": math.inf},
+    {"threshold": 5, "edgeitems": 1},
+    {"threshold": 5, "edgeitems": 2},
+    {"threshold": 5, "edgeitems": 5},
+    {"edgeitems": 0},
+    {"edgeitems": 0, "threshold": 2},
+    {"linewidth": 0},
+    {"linewidth": 20},
+    {"linewidth": 41},
+    {"linewidth": 200},
+    {"profile": "short"},
+    {"profile": "full"},
+    {"profile": "short", "precision": 5},
+    {"sci_mode": True},
+    {"sci_mode": False},
+    {"sci_mode": True, "precision": 2, "linewidth": 40},
 ]
 
 
@@ -155,10 +195,15 @@ def test_integers(oracle, values):
 
 
 def test_bool(oracle):
-    compare(oracle, [np.array(v) for v in (True, False, [True], [False, True], [[True, True]], [False] * 30)])
+    compare(
+        oracle,
+        [np.array(v) for v in (True, False, [True], [False, True], [[True, True]], [False] * 30)],
+    )
 
 
-@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "int64", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize(
+    "name", ["float32", "float64", "bfloat16", "int64", "uint8", "bool", "complex64"]
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(oracle, shape, name):
     compare(oracle, [of_shape(shape, name)])
@@ -166,9 +211,18 @@ def test_shapes(oracle, shape, name):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_options(oracle, options):
-    cases = [((), "float32"), ((30,), "float32"), ((4, 7), "float64"), ((3, 9, 8), "int64"),
-             ((12,), "complex64"), ((1, 1), "float32"), ((0, 2), "float32")]
-    compare(oracle, [*(of_shape(*case) for case in cases), np.array([nan, inf, 1e-8, 2.0])], **options)
+    cases = [
+        ((), "float32"),
+        ((30,), "float32"),
+        ((4, 7), "float64"),
+        ((3, 9, 8), "int64"),
+        ((12,), "complex64"),
+        ((1, 1), "float32"),
+        ((0, 2), "float32"),
+    ]
+    compare(
+        oracle, [*(of_shape(*case) for case in cases), np.array([nan, inf, 1e-8, 2.0])], **options
+    )
 
 
 @pytest.mark.parametrize("default", FLOATING)
@@ -190,8 +244,11 @@ def test_dtype_is_named_unless_it_is_the_default(oracle, default):
         dtypes.set_default_dtype(before)
 
 
-GRADS = [of_shape((n,), name)
-         for name in ("float32", "float64", "complex128") for n in (0, 1, 5, 6, 7, 8, 9, 20)]
+GRADS = [
+    of_shape((n,), name)
+    for name in ("float32", "float64", "complex128")
+    for n in (0, 1, 5, 6, 7, 8, 9, 20)
+]
 
 
 def test_requires_grad(oracle):
@@ -205,18 +262,26 @@ def test_grad_fn(oracle):
     def in_torch(torch):
         return [repr(as_torch(torch, a).requires_grad_() * 1) for a in GRADS]
 
-    assert [format_tensor(a, dtypes.of(a.dtype), True, "MulBackward0") for a in GRADS] == oracle(in_torch)
+    assert [format_tensor(a, dtypes.of(a.dtype), True, "MulBackward0") for a in GRADS] == oracle(
+        in_torch
+    )
 
 
 def test_parameter(oracle):
     arrays = [a for a in GRADS if a.dtype.kind == "f"] + [of_shape((3, 4), "float32")]
 
     def in_torch(torch):
-        return [[repr(torch.nn.Parameter(as_torch(torch, a), requires_grad=grad)) for grad in (True, False)]
-                for a in arrays]
+        return [
+            [
+                repr(torch.nn.Parameter(as_torch(torch, a), requires_grad=grad))
+                for grad in (True, False)
+            ]
+            for a in arrays
+        ]
 
-    assert [[format_parameter(a, dtypes.of(a.dtype), grad) for grad in (True, False)]
-            for a in arrays] == oracle(in_torch)
+    assert [
+        [format_parameter(a, dtypes.of(a.dtype), grad) for grad in (True, False)] for a in arrays
+    ] == oracle(in_torch)
 
 
 def test_subclass(oracle):
@@ -226,28 +291,45 @@ def test_subclass(oracle):
         kind = type("MyTensor", (torch.Tensor,), {})
         return [repr(as_torch(torch, a).as_subclass(kind)) for a in arrays]
 
-    assert [format_tensor(a, dtypes.of(a.dtype), prefix="MyTensor") for a in arrays] == oracle(in_torch)
+    assert [format_tensor(a, dtypes.of(a.dtype), prefix="MyTensor") for a in arrays] == oracle(
+        in_torch
+    )
 
 
 def test_contents(oracle):
-    theirs = oracle(lambda torch: torch.zeros(2, 3, dtype=torch.int8).__repr__(tensor_contents="..."))
+    theirs = oracle(
+        lambda torch: torch.zeros(2, 3, dtype=torch.int8).__repr__(tensor_contents="...")
+    )
     assert format_tensor(np.zeros((2, 3), np.int8), dtypes.int8, contents="...") == theirs
 
 
 def test_layout_in_memory_does_not_show(oracle):
     base = of_shape((6, 5, 4), "float32")
-    views = [base.T, base[::2, ::-1], base[:, 1], np.broadcast_to(base[0], (3, 5, 4)), base[..., :0]]
+    views = [
+        base.T,
+        base[::2, ::-1],
+        base[:, 1],
+        np.broadcast_to(base[0], (3, 5, 4)),
+        base[..., :0],
+    ]
     compare(oracle, views)
     assert [ours(v) for v in views] == [ours(v.copy()) for v in views]
 
 
-# -- any array -----------------------------------------------------------------------------------------------
+# -- any array -------------------------------------------------------------------------------------
 
 odd_floats = st.one_of(
-    st.floats(), st.integers(-10**9, 10**9).map(float), st.floats(-1000, 1000),
-    st.sampled_from([0.0, -0.0, inf, -inf, nan]))
-elements = {0: st.booleans(), 1: st.integers(-(2**31), 2**31), 2: odd_floats,
-            3: st.builds(complex, odd_floats, odd_floats)}
+    st.floats(),
+    st.integers(-(10**9), 10**9).map(float),
+    st.floats(-1000, 1000),
+    st.sampled_from([0.0, -0.0, inf, -inf, nan]),
+)
+elements = {
+    0: st.booleans(),
+    1: st.integers(-(2**31), 2**31),
+    2: odd_floats,
+    3: st.builds(complex, odd_floats, odd_floats),
+}
 
 
 @st.composite
@@ -260,10 +342,17 @@ def arrays(draw):
     return cast(np.resize(few, shape), dtype.name)
 
 
-options = st.fixed_dictionaries({}, optional={
-    "precision": st.integers(0, 12), "threshold": st.sampled_from([0, 10, 100, math.inf]),
-    "edgeitems": st.integers(0, 4), "linewidth": st.integers(0, 130), "sci_mode": st.booleans(),
-    "profile": st.sampled_from(["default", "short", "full"])})
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "precision": st.integers(0, 12),
+        "threshold": st.sampled_from([0, 10, 100, math.inf]),
+        "edgeitems": st.integers(0, 4),
+        "linewidth": st.integers(0, 130),
+        "sci_mode": st.booleans(),
+        "profile": st.sampled_from(["default", "short", "full"]),
+    },
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -272,11 +361,12 @@ def test_any_array(torch, array, options):
     assert ours(array, **options) == theirs(torch, array, **options)
 
 
-# -- size, threads, errors -----------------------------------------------------------------------------------
+# -- size, threads, errors -------------------------------------------------------------------------
+
 
 def test_cost_follows_what_is_shown(oracle):
     huge = np.broadcast_to(np.float32(1.5), (10**6, 10**5, 10**6))
-    text = ours(huge)                             # of all numbers it would take years
+    text = ours(huge)  # of all numbers it would take years
     assert text == oracle(lambda torch: repr(torch.tensor(1.5).expand(huge.shape)))
 
 

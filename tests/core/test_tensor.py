@@ -1,4 +1,5 @@
-"""Tensors as Python and NumPy see them, against torch: numbers, arrays, DLPack, copies, pickles, conversions."""
+"""Tensors as Python and NumPy see them, against torch: numbers, arrays, DLPack, copies, pickles,
+conversions."""
 
 from __future__ import annotations
 
@@ -24,38 +25,102 @@ def whole(torch, *shape):
 @program
 def attributes(torch):
     found = []
-    tensors = [torch.zeros(2, 3), torch.tensor(1), torch.zeros(0, 4, dtype=torch.complex64), whole(torch, 2, 3)[:, 1:],
-               torch.ones(2, 3, 4).transpose(0, 2), torch.ones(2, dtype=torch.bool), torch.zeros(3, 1).expand(3, 4)]
+    tensors = [
+        torch.zeros(2, 3),
+        torch.tensor(1),
+        torch.zeros(0, 4, dtype=torch.complex64),
+        whole(torch, 2, 3)[:, 1:],
+        torch.ones(2, 3, 4).transpose(0, 2),
+        torch.ones(2, dtype=torch.bool),
+        torch.zeros(3, 1).expand(3, 4),
+    ]
     for x in tensors:
-        found.append([list(x.shape), list(x.size()), x.dim(), x.ndim, x.numel(), x.nelement(), list(x.stride()),
-                      x.is_contiguous(), x.element_size(), x.itemsize, x.nbytes, str(x.dtype), str(x.device),
-                      x.is_floating_point(), x.is_complex(), x.is_signed(), str(x.layout), x.is_cuda, x.get_device(),
-                      x.storage_offset(), x.ndimension(), x.is_cpu, x.requires_grad, x.is_leaf, x.output_nr,
-                      x._version, x.size(0) if x.ndim else None, x.type()])
+        found.append(
+            [
+                list(x.shape),
+                list(x.size()),
+                x.dim(),
+                x.ndim,
+                x.numel(),
+                x.nelement(),
+                list(x.stride()),
+                x.is_contiguous(),
+                x.element_size(),
+                x.itemsize,
+                x.nbytes,
+                str(x.dtype),
+                str(x.device),
+                x.is_floating_point(),
+                x.is_complex(),
+                x.is_signed(),
+                str(x.layout),
+                x.is_cuda,
+                x.get_device(),
+                x.storage_offset(),
+                x.ndimension(),
+                x.is_cpu,
+                x.requires_grad,
+                x.is_leaf,
+                x.output_nr,
+                x._version,
+                x.size(0) if x.ndim else None,
+                x.type(),
+            ]
+        )
     return found
 
 
 @program
 def numbers(torch):
     values = [torch.tensor(v) for v in (1, 2.5, True, 1j, [3], [[4.5]])]
-    return [[v.item() for v in values], [v.tolist() for v in values], whole(torch, 2, 2).tolist(),
-            torch.zeros(0, 2).tolist(), torch.zeros(2, 0).tolist(), int(torch.tensor(2.9)), float(torch.tensor(3)),
-            bool(torch.tensor([0.0])), complex(torch.tensor(2)), [10, 20, 30][torch.tensor(1)],
-            list(range(5))[torch.tensor(1):torch.tensor(3)], len(torch.zeros(3, 2)), f"{torch.tensor(1.23456):.2f}",
-            round(torch.tensor(2.6).item()), hex(torch.tensor(255)), torch.tensor(1.1, dtype=torch.bfloat16).item(),
-            torch.tensor([1.5, 2], dtype=torch.bfloat16).tolist(), torch.tensor(1.1, dtype=torch.float16).item(),
-            torch.tensor(0.1).item(), torch.tensor(2**62).item()]
+    return [
+        [v.item() for v in values],
+        [v.tolist() for v in values],
+        whole(torch, 2, 2).tolist(),
+        torch.zeros(0, 2).tolist(),
+        torch.zeros(2, 0).tolist(),
+        int(torch.tensor(2.9)),
+        float(torch.tensor(3)),
+        bool(torch.tensor([0.0])),
+        complex(torch.tensor(2)),
+        [10, 20, 30][torch.tensor(1)],
+        list(range(5))[torch.tensor(1) : torch.tensor(3)],
+        len(torch.zeros(3, 2)),
+        f"{torch.tensor(1.23456):.2f}",
+        round(torch.tensor(2.6).item()),
+        hex(torch.tensor(255)),
+        torch.tensor(1.1, dtype=torch.bfloat16).item(),
+        torch.tensor([1.5, 2], dtype=torch.bfloat16).tolist(),
+        torch.tensor(1.1, dtype=torch.float16).item(),
+        torch.tensor(0.1).item(),
+        torch.tensor(2**62).item(),
+    ]
 
 
 @program
 def what_is_no_number(torch):
     several = torch.ones(2)
-    return [outcome(f) for f in (several.item, torch.zeros(0).item, lambda: float(several),
-                                 lambda: int(torch.zeros(0)), lambda: bool(several), lambda: bool(torch.zeros(0)),
-                                 lambda: len(torch.tensor(1)), lambda: [1][torch.tensor(0.0)], lambda: range(several),
-                                 lambda: [*torch.tensor(1)], lambda: several.numpy(1),
-                                 lambda: hash(several) == hash(several), lambda: several in {several: 1},
-                                 lambda: if_true(several), lambda: several.size(5), lambda: several.stride(5))]
+    return [
+        outcome(f)
+        for f in (
+            several.item,
+            torch.zeros(0).item,
+            lambda: float(several),
+            lambda: int(torch.zeros(0)),
+            lambda: bool(several),
+            lambda: bool(torch.zeros(0)),
+            lambda: len(torch.tensor(1)),
+            lambda: [1][torch.tensor(0.0)],
+            lambda: range(several),
+            lambda: [*torch.tensor(1)],
+            lambda: several.numpy(1),
+            lambda: hash(several) == hash(several),
+            lambda: several in {several: 1},
+            lambda: if_true(several),
+            lambda: several.size(5),
+            lambda: several.stride(5),
+        )
+    ]
 
 
 def if_true(x):
@@ -65,46 +130,124 @@ def if_true(x):
 @program
 def comparing_and_containing(torch):
     x = whole(torch, 3)
-    return [x == x, x != 1, x > 1, 2 in x, 5 in x, torch.tensor(2) in x,
-            torch.equal(x, x.clone()), x.tolist()[1:] == [1, 2], x.eq(1).any().item(), x == torch.tensor([0, 0, 2])]
+    return [
+        x == x,
+        x != 1,
+        x > 1,
+        2 in x,
+        5 in x,
+        torch.tensor(2) in x,
+        torch.equal(x, x.clone()),
+        x.tolist()[1:] == [1, 2],
+        x.eq(1).any().item(),
+        x == torch.tensor([0, 0, 2]),
+    ]
 
 
 @program
 def iterating(torch):
     x = whole(torch, 2, 3)
     a, b = x
-    return [a, b, [r.sum() for r in x], list(map(int, x[0])), [t.item() for r in x for t in r], dict(zip("ab", x)),
-            max(x[1]), sum(x[0]), list(reversed(x)), sorted(torch.tensor([3, 1, 2])), torch.stack([*x])]
+    return [
+        a,
+        b,
+        [r.sum() for r in x],
+        list(map(int, x[0])),
+        [t.item() for r in x for t in r],
+        dict(zip("ab", x)),
+        max(x[1]),
+        sum(x[0]),
+        list(reversed(x)),
+        sorted(torch.tensor([3, 1, 2])),
+        torch.stack([*x]),
+    ]
 
 
 @program
 def conversions(torch):
     x = torch.tensor([1.7, -2.7, 0.0])
-    named = [x.double(), x.float(), x.half(), x.long(), x.int(), x.short(), x.char(), x.abs().byte(), x.bool(),
-             x.bfloat16().float(), x.cfloat(), x.cdouble(), x.to(torch.float64), x.to("cpu"), x.to(x.double()),
-             x.to("cpu", torch.int64), x.to(dtype=torch.int32, device="cpu"), x.type_as(x.double()),
-             x.type(torch.int64), x.cpu(), x.to(torch.int64, copy=True)]
-    same = [x.float() is x, x.to(torch.float32) is x, x.cpu() is x, x.contiguous() is x, x.to("cpu") is x,
-            x.to(torch.float32, copy=True) is x, x.type(torch.float32) is x, x.real is x, x.conj() is x,
-            x.detach() is x]
-    return [named, same, outcome(x.to, "nowhere"), torch.tensor([1 + 2j]).to(torch.complex128),
-            torch.tensor([0j, 1j]).bool()]
+    named = [
+        x.double(),
+        x.float(),
+        x.half(),
+        x.long(),
+        x.int(),
+        x.short(),
+        x.char(),
+        x.abs().byte(),
+        x.bool(),
+        x.bfloat16().float(),
+        x.cfloat(),
+        x.cdouble(),
+        x.to(torch.float64),
+        x.to("cpu"),
+        x.to(x.double()),
+        x.to("cpu", torch.int64),
+        x.to(dtype=torch.int32, device="cpu"),
+        x.type_as(x.double()),
+        x.type(torch.int64),
+        x.cpu(),
+        x.to(torch.int64, copy=True),
+    ]
+    same = [
+        x.float() is x,
+        x.to(torch.float32) is x,
+        x.cpu() is x,
+        x.contiguous() is x,
+        x.to("cpu") is x,
+        x.to(torch.float32, copy=True) is x,
+        x.type(torch.float32) is x,
+        x.real is x,
+        x.conj() is x,
+        x.detach() is x,
+    ]
+    return [
+        named,
+        same,
+        outcome(x.to, "nowhere"),
+        torch.tensor([1 + 2j]).to(torch.complex128),
+        torch.tensor([0j, 1j]).bool(),
+    ]
 
 
 @program
 def with_numpy(torch):
     x, a = torch.tensor([1.0, 4.0]), np.array([2.0, 3.0])
-    made = [np.sqrt(x), np.asarray(x), np.array(x), np.stack([x, x]), np.asarray(x, dtype=np.int64), np.float64(2) * x,
-            x * np.float64(2), x * np.float32(2), x + np.int64(1), np.sum(np.asarray(x)), np.concatenate([a, x]), x * a,
-            x @ a.astype(np.float32), x == a]
-    return [[type(m).__name__ for m in made], [torch.as_tensor(m) for m in made], isinstance(x.numpy(), np.ndarray)]
+    made = [
+        np.sqrt(x),
+        np.asarray(x),
+        np.array(x),
+        np.stack([x, x]),
+        np.asarray(x, dtype=np.int64),
+        np.float64(2) * x,
+        x * np.float64(2),
+        x * np.float32(2),
+        x + np.int64(1),
+        np.sum(np.asarray(x)),
+        np.concatenate([a, x]),
+        x * a,
+        x @ a.astype(np.float32),
+        x == a,
+    ]
+    return [
+        [type(m).__name__ for m in made],
+        [torch.as_tensor(m) for m in made],
+        isinstance(x.numpy(), np.ndarray),
+    ]
 
 
 @program
 def gradients_and_numpy(torch):
     x = torch.ones(2, requires_grad=True)
-    return [outcome(x.numpy), outcome(np.asarray, x), x.detach().numpy().tolist(), x.numpy(force=True).tolist(),
-            outcome(lambda: (x * 2).tolist()), outcome(lambda: x.sum().item()), outcome(lambda: float(x[0]))]
+    return [
+        outcome(x.numpy),
+        outcome(np.asarray, x),
+        x.detach().numpy().tolist(),
+        x.numpy(force=True).tolist(),
+        outcome(lambda: (x * 2).tolist()),
+        outcome(lambda: x.sum().item()),
+        outcome(lambda: float(x[0])),
+    ]
 
 
 @program
@@ -114,18 +257,43 @@ def copies(torch):
     deep, shallow = copy.deepcopy(x), copy.copy(x)
     both = copy.deepcopy([x, x])
     deep.data[0] = 7
-    return [deep, deep.grad, deep.grad is x.grad, deep.requires_grad, deep.is_leaf, x, both[0] is both[1], shallow,
-            shallow.grad, outcome(copy.deepcopy, x * 2), copy.deepcopy(x.detach().T), x.clone().requires_grad]
+    return [
+        deep,
+        deep.grad,
+        deep.grad is x.grad,
+        deep.requires_grad,
+        deep.is_leaf,
+        x,
+        both[0] is both[1],
+        shallow,
+        shallow.grad,
+        outcome(copy.deepcopy, x * 2),
+        copy.deepcopy(x.detach().T),
+        x.clone().requires_grad,
+    ]
 
 
 @program
 def pickles(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    given = [x, x.detach(), torch.zeros(0, 3), torch.tensor(True), torch.ones(2, dtype=torch.bfloat16),
-             whole(torch, 2, 3).T, torch.tensor([1j]), torch.float32, torch.Size([1, 2]), torch.device("cpu")]
+    given = [
+        x,
+        x.detach(),
+        torch.zeros(0, 3),
+        torch.tensor(True),
+        torch.ones(2, dtype=torch.bfloat16),
+        whole(torch, 2, 3).T,
+        torch.tensor([1j]),
+        torch.float32,
+        torch.Size([1, 2]),
+        torch.device("cpu"),
+    ]
     back = [pickle.loads(pickle.dumps(g)) for g in given]
-    return [[b if isinstance(b, torch.Tensor) and b.dtype != torch.bfloat16 else str(b) for b in back],
-            back[0].requires_grad, back[7] is torch.float32]
+    return [
+        [b if isinstance(b, torch.Tensor) and b.dtype != torch.bfloat16 else str(b) for b in back],
+        back[0].requires_grad,
+        back[7] is torch.float32,
+    ]
 
 
 @program
@@ -136,10 +304,16 @@ def deleting_and_setting(torch):
     x.note = "kept"
     y = x.detach()
     y.data = torch.zeros(3)
-    return [x.grad, x.note, y, outcome(setattr, x, "shape", (2,)), outcome(setattr, x, "is_leaf", True)]
+    return [
+        x.grad,
+        x.note,
+        y,
+        outcome(setattr, x, "shape", (2,)),
+        outcome(setattr, x, "is_leaf", True),
+    ]
 
 
-# -- by themselves ---------------------------------------------------------------------------------------------------
+# -- by themselves ---------------------------------------------------------------------------------
 
 
 def test_numpy_is_the_memory_itself():
@@ -217,7 +391,9 @@ def test_saved_tensors_are_read_as_they_were_written():
 
 
 def test_operators_leave_strangers_their_turn():
-    """`tensor == stranger` and `tensor + stranger` ask the other operand, as Python's numbers do."""
+    """`tensor == stranger` and `tensor + stranger` ask the other operand, as Python's numbers
+    do."""
+
     class Stranger:
         def __eq__(self, other):
             return "mine"
@@ -226,6 +402,7 @@ def test_operators_leave_strangers_their_turn():
 
         def __radd__(self, other):
             return "added"
+
     assert (rushlight.ones(2) == Stranger()) == "mine"
     assert rushlight.ones(2) + Stranger() == "added"
     assert (rushlight.ones(2) == None) is False  # noqa: E711
@@ -249,7 +426,11 @@ def test_torchs_own_functions_tell_whose_tensor_it_is():
 def each_tensor_has_a_number_of_its_own(torch):
     p = torch.nn.Parameter(torch.ones(1))
     held = {"p": p}
-    return [p._cdata == held["p"]._cdata, p._cdata == torch.ones(1)._cdata, isinstance(p._cdata, int)]
+    return [
+        p._cdata == held["p"]._cdata,
+        p._cdata == torch.ones(1)._cdata,
+        isinstance(p._cdata, int),
+    ]
 
 
 @program.found_in("torch tests")
@@ -261,18 +442,30 @@ def one_function_of_three_tensors_elements(torch):
 @program.found_in("torch tests")
 def what_is_in_a_tensor_is_a_number_or_a_tensor(torch):
     x = torch.tensor([1.0, 2.0])
-    return [1 in x, 1.5 in x, torch.ones(1) in x, np.float64(2) in x, outcome(lambda: "a" in x), outcome(lambda: None in x),
-            outcome(lambda: [1] in x)]
+    return [
+        1 in x,
+        1.5 in x,
+        torch.ones(1) in x,
+        np.float64(2) in x,
+        outcome(lambda: "a" in x),
+        outcome(lambda: None in x),
+        outcome(lambda: [1] in x),
+    ]
 
 
 @program.found_in("torch tests")
 def python_functions_of_elements(torch):
     x, w = torch.zeros(2), torch.zeros(2, requires_grad=True)
     half = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
-    return [half.apply_(lambda v: v * 2.5).float(), outcome(x.apply_, lambda v: "a"),
-            torch.zeros(2, 2).map_(torch.arange(2.0), max),
-            outcome(x.map_, torch.zeros(2, 2), max), outcome(x.map_, w, max), outcome(x.map2_, x, w, max),
-            outcome(x.map_, torch.zeros(2, dtype=torch.int64), max)]
+    return [
+        half.apply_(lambda v: v * 2.5).float(),
+        outcome(x.apply_, lambda v: "a"),
+        torch.zeros(2, 2).map_(torch.arange(2.0), max),
+        outcome(x.map_, torch.zeros(2, 2), max),
+        outcome(x.map_, w, max),
+        outcome(x.map2_, x, w, max),
+        outcome(x.map_, torch.zeros(2, dtype=torch.int64), max),
+    ]
 
 
 @pytest.mark.origin("tutorials")
@@ -283,7 +476,9 @@ def test_arrays_of_parameters_under_no_grad():
         assert np.asarray(weight * 2).tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
         weight.numpy()
-    with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), rushlight.from_numpy):
+    with rushlight.autograd.graph.saved_tensors_hooks(
+        lambda t: t.numpy().copy(), rushlight.from_numpy
+    ):
         y = weight.exp() ** 2
     y.sum().backward()
     assert weight.grad.tolist() == pytest.approx([2 * np.exp(2)] * 2)

@@ -1,4 +1,5 @@
-"""Views and in-place writes against torch: programs written by hand, and programs drawn at random."""
+"""Views and in-place writes against torch: programs written by hand, and programs drawn at
+random."""
 
 from __future__ import annotations
 
@@ -13,10 +14,14 @@ test_program = program.test()
 
 
 def matrix(torch, *shape):
-    return torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
+    return (
+        torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64)
+        .reshape(shape)
+        .requires_grad_()
+    )
 
 
-# -- programs ----------------------------------------------------------------------------------------------------------
+# -- programs --------------------------------------------------------------------------------------
 
 
 @program
@@ -142,16 +147,28 @@ def writing_keys(torch):
         y[key] = value
         (y * y).sum().backward()
         return [y, x.grad]
+
     two = torch.tensor([2, 0])
     mask = torch.tensor([True, False, True])
-    return [written(1, 5.0), written((slice(None), 1), 5), written(..., 0), written((None, 0), 1.5),
-            written(slice(0, 3, 2), 7.0), written(two, 5.0), written((two, two),
-                                                                     torch.tensor([1.0, 2.0], dtype=torch.float64)),
-            written(mask, 3), written([0, 2], 1.0), written((slice(None), two),
-                                                            torch.ones(3, 2, dtype=torch.float64)),
-            written((1, two), 9.0), written(torch.tensor(1), 2.0), written((slice(None), [1]), 0.5),
-            written(torch.ones(3, 4, dtype=torch.bool), 1), written((mask, 1), 4.0),
-            written((two[:, None], two), 6.0), written((..., torch.tensor([0])), -1.0)]
+    return [
+        written(1, 5.0),
+        written((slice(None), 1), 5),
+        written(..., 0),
+        written((None, 0), 1.5),
+        written(slice(0, 3, 2), 7.0),
+        written(two, 5.0),
+        written((two, two), torch.tensor([1.0, 2.0], dtype=torch.float64)),
+        written(mask, 3),
+        written([0, 2], 1.0),
+        written((slice(None), two), torch.ones(3, 2, dtype=torch.float64)),
+        written((1, two), 9.0),
+        written(torch.tensor(1), 2.0),
+        written((slice(None), [1]), 0.5),
+        written(torch.ones(3, 4, dtype=torch.bool), 1),
+        written((mask, 1), 4.0),
+        written((two[:, None], two), 6.0),
+        written((..., torch.tensor([0])), -1.0),
+    ]
 
 
 @program
@@ -162,10 +179,19 @@ def writing_values_with_gradients(torch):
         y[key] = v * v
         (y * y).sum().backward()
         return [y, x.grad, v.grad]
+
     two = torch.tensor([2, 0])
-    return [written(1, 4), written(1, 1), written((slice(None), 1), 3), written(slice(None), 3, 1),
-            written(two, 2, 4), written(two, 4), written((two, two), 2),
-            written(torch.tensor([True, False, True]), 2, 4), written(..., 1, 3, 4)]
+    return [
+        written(1, 4),
+        written(1, 1),
+        written((slice(None), 1), 3),
+        written(slice(None), 3, 1),
+        written(two, 2, 4),
+        written(two, 4),
+        written((two, two), 2),
+        written(torch.tensor([True, False, True]), 2, 4),
+        written(..., 1, 3, 4),
+    ]
 
 
 @program
@@ -175,30 +201,71 @@ def reading_keys(torch):
         y = x[key]
         y.backward(torch.ones_like(y))
         return [y, x.grad]
+
     two = torch.tensor([2, 0, 2])
     mask = torch.tensor([True, False, True])
-    return [read(key) for key in (1, -1, slice(1, None), (slice(None), 2), (..., 1), None, (None, 1, None), (),
-                                  slice(None, None, 2), two, (two, two), (slice(None), two), mask, [0, 2], (1, two),
-                                  (two, slice(1, 3)), torch.tensor(1), two[:, None], (two[:, None], two), (mask, 1),
-                                  torch.ones(3, 4, dtype=torch.bool), (slice(None), [0, 0, 0]), (two, None, two),
-                                  (slice(0, 2), None, two))]
+    return [
+        read(key)
+        for key in (
+            1,
+            -1,
+            slice(1, None),
+            (slice(None), 2),
+            (..., 1),
+            None,
+            (None, 1, None),
+            (),
+            slice(None, None, 2),
+            two,
+            (two, two),
+            (slice(None), two),
+            mask,
+            [0, 2],
+            (1, two),
+            (two, slice(1, 3)),
+            torch.tensor(1),
+            two[:, None],
+            (two[:, None], two),
+            (mask, 1),
+            torch.ones(3, 4, dtype=torch.bool),
+            (slice(None), [0, 0, 0]),
+            (two, None, two),
+            (slice(0, 2), None, two),
+        )
+    ]
 
 
 @program
 def keys_that_are_wrong(torch):
     x = matrix(torch, 3, 4)
-    return [outcome(lambda key=key: x.detach()[key]) for key in (3, (0, 0, 0), slice(None, None, -1),
-                                                                 torch.tensor([3]), torch.tensor([0.5]),
-                                                                 torch.ones(2, dtype=torch.bool), "a", 1.5)]
+    return [
+        outcome(lambda key=key: x.detach()[key])
+        for key in (
+            3,
+            (0, 0, 0),
+            slice(None, None, -1),
+            torch.tensor([3]),
+            torch.tensor([0.5]),
+            torch.ones(2, dtype=torch.bool),
+            "a",
+            1.5,
+        )
+    ]
 
 
 @program
 def values_that_do_not_fit(torch):
     def write(t, key, value):
         t[key] = value
+
     x = torch.zeros(3, 4)
-    return [outcome(write, x, 1, torch.ones(3)), outcome(write, x, slice(0, 2), torch.ones(3, 4)),
-            outcome(write, x, torch.tensor([0, 1]), torch.ones(3, 4)), outcome(write, torch.tensor(1.0), 0, 2), x]
+    return [
+        outcome(write, x, 1, torch.ones(3)),
+        outcome(write, x, slice(0, 2), torch.ones(3, 4)),
+        outcome(write, x, torch.tensor([0, 1]), torch.ones(3, 4)),
+        outcome(write, torch.tensor(1.0), 0, 2),
+        x,
+    ]
 
 
 @program
@@ -213,8 +280,15 @@ def a_write_converts(torch):
     b[0] = 3
     z = torch.zeros(2)
     z.copy_(torch.tensor([1, 2]))
-    return [x, y, b, z, outcome(lambda: torch.zeros(2, dtype=torch.int64).add_(1.5)),
-            outcome(lambda: torch.zeros(2).add_(1j)), outcome(lambda: torch.zeros(2, dtype=torch.bool).add_(1))]
+    return [
+        x,
+        y,
+        b,
+        z,
+        outcome(lambda: torch.zeros(2, dtype=torch.int64).add_(1.5)),
+        outcome(lambda: torch.zeros(2).add_(1j)),
+        outcome(lambda: torch.zeros(2, dtype=torch.bool).add_(1)),
+    ]
 
 
 @program
@@ -224,23 +298,46 @@ def writes_that_are_refused(torch):
         inside = (x * 1)[:1]
         x.mul_(2)
         x[0] = 5
-    return [outcome(lambda: x.add_(1)), outcome(lambda: x[0].zero_()), outcome(lambda: x.detach().add_(1)),
-            outcome(lambda: torch.zeros(2).add_(torch.zeros(3, 2))), x.grad, x, inside, x._version,
-            outcome(lambda: torch.zeros(1).expand(3).add_(1)), outcome(lambda: (x * 1).expand(2, 2).mul_(2))]
+    return [
+        outcome(lambda: x.add_(1)),
+        outcome(lambda: x[0].zero_()),
+        outcome(lambda: x.detach().add_(1)),
+        outcome(lambda: torch.zeros(2).add_(torch.zeros(3, 2))),
+        x.grad,
+        x,
+        inside,
+        x._version,
+        outcome(lambda: torch.zeros(1).expand(3).add_(1)),
+        outcome(lambda: (x * 1).expand(2, 2).mul_(2)),
+    ]
 
 
 @program
 def what_was_overwritten(torch):
     """Backward refuses to use numbers that it did not see."""
+
     def stale(write, use):
         x = leaf(torch, 1.0, 2.0)
         y = x * 1
         z = use(y)
         write(y, z)
         return outcome(z.sum().backward) or x.grad
-    uses = [lambda y: y * y, lambda y: y.exp(), lambda y: y + 1, lambda y: y.sin(), lambda y: y.tanh()]
-    writes = [lambda y, z: y.add_(1), lambda y, z: z.add_(1), lambda y, z: y[0].zero_(), lambda y, z: z[0].zero_(),
-              lambda y, z: y.detach().zero_(), lambda y, z: None]
+
+    uses = [
+        lambda y: y * y,
+        lambda y: y.exp(),
+        lambda y: y + 1,
+        lambda y: y.sin(),
+        lambda y: y.tanh(),
+    ]
+    writes = [
+        lambda y, z: y.add_(1),
+        lambda y, z: z.add_(1),
+        lambda y, z: y[0].zero_(),
+        lambda y, z: z[0].zero_(),
+        lambda y, z: y.detach().zero_(),
+        lambda y, z: None,
+    ]
     return [[stale(write, use) for use in uses] for write in writes]
 
 
@@ -259,9 +356,16 @@ def data_is_not_watched(torch):
 def versions(torch):
     x = torch.zeros(4)
     seen = [x._version]
-    for write in (lambda: x.add_(1), lambda: x[1:].mul_(2), lambda: x.detach().zero_(), lambda: x.data.zero_(),
-                  lambda: x.fill_(3), lambda: torch.add(x, 1, out=x), lambda: x.clone().add_(1),
-                  lambda: x.view(2, 2).zero_()):
+    for write in (
+        lambda: x.add_(1),
+        lambda: x[1:].mul_(2),
+        lambda: x.detach().zero_(),
+        lambda: x.data.zero_(),
+        lambda: x.fill_(3),
+        lambda: torch.add(x, 1, out=x),
+        lambda: x.clone().add_(1),
+        lambda: x.view(2, 2).zero_(),
+    ):
         write()
         seen.append(x._version)
     x[0] = 1
@@ -272,13 +376,45 @@ def versions(torch):
 @program
 def bases(torch):
     x = torch.zeros(2, 3)
-    views = [x[0], x.T, x.view(6), x[:, 1:], x.unsqueeze(0), x.expand(4, 2, 3), x.diagonal(), x.unbind()[0],
-             x.split(1)[1], x.chunk(2)[0], x.permute(1, 0), x.squeeze(), x.narrow(0, 0, 1), x.select(1, 0),
-             x.unflatten(1, (3, 1)), x.flatten(), x.movedim(0, 1), x.swapaxes(0, 1), x.reshape(3, 2), x.T.T, x[...],
-             x.view_as(x), x.real]
-    copies = [x.clone(), x + 0, x[[0]], x.T.reshape(6), x.T.contiguous(), x.flip(0), x.repeat(1, 1),
-              x.to(torch.float64), x.roll(1), x.index_select(0, torch.tensor([0])), x.masked_select(x == 0),
-              x.cumsum(0)]
+    views = [
+        x[0],
+        x.T,
+        x.view(6),
+        x[:, 1:],
+        x.unsqueeze(0),
+        x.expand(4, 2, 3),
+        x.diagonal(),
+        x.unbind()[0],
+        x.split(1)[1],
+        x.chunk(2)[0],
+        x.permute(1, 0),
+        x.squeeze(),
+        x.narrow(0, 0, 1),
+        x.select(1, 0),
+        x.unflatten(1, (3, 1)),
+        x.flatten(),
+        x.movedim(0, 1),
+        x.swapaxes(0, 1),
+        x.reshape(3, 2),
+        x.T.T,
+        x[...],
+        x.view_as(x),
+        x.real,
+    ]
+    copies = [
+        x.clone(),
+        x + 0,
+        x[[0]],
+        x.T.reshape(6),
+        x.T.contiguous(),
+        x.flip(0),
+        x.repeat(1, 1),
+        x.to(torch.float64),
+        x.roll(1),
+        x.index_select(0, torch.tensor([0])),
+        x.masked_select(x == 0),
+        x.cumsum(0),
+    ]
     return [[v._base is x for v in views], [c._base is None for c in copies], x._base is None]
 
 
@@ -304,30 +440,75 @@ def inplace_forms_of_functions(torch):
         y = x * 1
         write(y)
         return [y, *torch.autograd.grad((y * y).sum(), [x, lo], allow_unused=True)]
-    return [run(write) for write in (lambda y: y.clamp_(-1, 1), lambda y: y.clamp_(min=lo),
-                                     lambda y: y.masked_fill_(mask, 3), lambda y: y.add_(lo, alpha=2),
-                                     lambda y: y.copy_(lo), lambda y: y.fill_(2), lambda y: y.zero_(),
-                                     lambda y: y.index_fill_(0, two, 4), lambda y: y.scatter_(0, two, lo[:2]),
-                                     lambda y: y.scatter_add_(0, two, lo[:2]), lambda y: y.index_add_(0, two, lo[:2]),
-                                     lambda y: y.index_copy_(0, two, lo[:2]), lambda y: y.index_put_((two,), lo[:2]),
-                                     lambda y: y.cumsum_(0), lambda y: y.round_(), lambda y: y.div_(lo + 3),
-                                     lambda y: y.relu_(), lambda y: y.lerp_(lo, 0.25), lambda y: y.sqrt_(),
-                                     lambda y: y.sub_(lo), lambda y: y.pow_(2), lambda y: y.neg_().exp_())]
+
+    return [
+        run(write)
+        for write in (
+            lambda y: y.clamp_(-1, 1),
+            lambda y: y.clamp_(min=lo),
+            lambda y: y.masked_fill_(mask, 3),
+            lambda y: y.add_(lo, alpha=2),
+            lambda y: y.copy_(lo),
+            lambda y: y.fill_(2),
+            lambda y: y.zero_(),
+            lambda y: y.index_fill_(0, two, 4),
+            lambda y: y.scatter_(0, two, lo[:2]),
+            lambda y: y.scatter_add_(0, two, lo[:2]),
+            lambda y: y.index_add_(0, two, lo[:2]),
+            lambda y: y.index_copy_(0, two, lo[:2]),
+            lambda y: y.index_put_((two,), lo[:2]),
+            lambda y: y.cumsum_(0),
+            lambda y: y.round_(),
+            lambda y: y.div_(lo + 3),
+            lambda y: y.relu_(),
+            lambda y: y.lerp_(lo, 0.25),
+            lambda y: y.sqrt_(),
+            lambda y: y.sub_(lo),
+            lambda y: y.pow_(2),
+            lambda y: y.neg_().exp_(),
+        )
+    ]
 
 
-# -- programs drawn at random ----------------------------------------------------------------------------------------
+# -- programs drawn at random ----------------------------------------------------------------------
 
-VIEWS = [lambda t, k: t[k % t.shape[0]], lambda t, k: t[k % t.shape[0]:], lambda t, k: t[..., ::2], lambda t,
-         k: t.unsqueeze(k % 2), lambda t, k: t.transpose(0, -1), lambda t, k: t.flatten(), lambda t,
-         k: t[None, ..., :1], lambda t, k: t.squeeze(), lambda t, k: t.reshape(-1, t.shape[-1]), lambda t,
-         k: t.diagonal() if t.ndim > 1 else t[:], lambda t, k: t.detach()[:1],]
-WRITES = [lambda t, s, k: t.mul_(1.5), lambda t, s, k: t.add_(s), lambda t, s, k: t.sin_(), lambda t, s, k: t.tanh_(),
-          lambda t, s, k: t.sigmoid_(), lambda t, s, k: t.zero_(), lambda t, s, k: t.mul_(s), lambda t, s,
-          k: t.copy_(s), lambda t, s, k: t.clamp_(-1, 1), lambda t, s, k: t.__setitem__(k % t.shape[0], s), lambda t,
-          s, k: t.__setitem__(..., s * 2), lambda t, s, k: t.sub_(s, alpha=0.5), lambda t, s,
-          k: t.masked_fill_(t > 1, 0.5), lambda t, s, k: t.square_(),]
-USES = [lambda t: t * t, lambda t: t.tanh(), lambda t: t + 1, lambda t: t.sin(), lambda t: t * 3,
-        lambda t: t.sigmoid()]
+VIEWS = [
+    lambda t, k: t[k % t.shape[0]],
+    lambda t, k: t[k % t.shape[0] :],
+    lambda t, k: t[..., ::2],
+    lambda t, k: t.unsqueeze(k % 2),
+    lambda t, k: t.transpose(0, -1),
+    lambda t, k: t.flatten(),
+    lambda t, k: t[None, ..., :1],
+    lambda t, k: t.squeeze(),
+    lambda t, k: t.reshape(-1, t.shape[-1]),
+    lambda t, k: t.diagonal() if t.ndim > 1 else t[:],
+    lambda t, k: t.detach()[:1],
+]
+WRITES = [
+    lambda t, s, k: t.mul_(1.5),
+    lambda t, s, k: t.add_(s),
+    lambda t, s, k: t.sin_(),
+    lambda t, s, k: t.tanh_(),
+    lambda t, s, k: t.sigmoid_(),
+    lambda t, s, k: t.zero_(),
+    lambda t, s, k: t.mul_(s),
+    lambda t, s, k: t.copy_(s),
+    lambda t, s, k: t.clamp_(-1, 1),
+    lambda t, s, k: t.__setitem__(k % t.shape[0], s),
+    lambda t, s, k: t.__setitem__(..., s * 2),
+    lambda t, s, k: t.sub_(s, alpha=0.5),
+    lambda t, s, k: t.masked_fill_(t > 1, 0.5),
+    lambda t, s, k: t.square_(),
+]
+USES = [
+    lambda t: t * t,
+    lambda t: t.tanh(),
+    lambda t: t + 1,
+    lambda t: t.sin(),
+    lambda t: t * 3,
+    lambda t: t.sigmoid(),
+]
 
 
 def draw(torch, seed):
@@ -344,7 +525,11 @@ def draw(torch, seed):
         if kind < 0.4 and t.ndim and t.numel():
             found.append(VIEWS[one % len(VIEWS)](t, k))
         elif kind < 0.75 and t.ndim and t.numel():
-            s = source if not isinstance(source, float) else torch.tensor(source, dtype=torch.float64)
+            s = (
+                source
+                if not isinstance(source, float)
+                else torch.tensor(source, dtype=torch.float64)
+            )
             WRITES[one % len(WRITES)](t, s, k)
         else:
             found.append(USES[one % len(USES)](t))
@@ -355,7 +540,8 @@ def draw(torch, seed):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_random_programs(oracle, seed):
-    """The same values, gradients and versions; where torch refuses, rushlight refuses too or knows better."""
+    """The same values, gradients and versions; where torch refuses, rushlight refuses too or knows
+    better."""
     theirs = oracle(lambda torch: outcome(draw, torch, seed))
     ours = outcome(draw, rushlight, seed)
     if theirs != "RuntimeError":
@@ -365,15 +551,18 @@ def test_random_programs(oracle, seed):
 
 def test_some_random_programs_run(oracle):
     """So that the test above has something to say."""
-    outcomes = oracle(lambda torch: [isinstance(outcome(draw, torch, seed), list) for seed in range(150)])
+    outcomes = oracle(
+        lambda torch: [isinstance(outcome(draw, torch, seed), list) for seed in range(150)]
+    )
     assert sum(outcomes) > 75
 
 
-# -- by themselves ---------------------------------------------------------------------------------------------------
+# -- by themselves ---------------------------------------------------------------------------------
 
 
 def test_knowing_better_is_right():
-    """Where torch gives up, for what an op saved was overwritten by the op itself, a copy was kept here."""
+    """Where torch gives up, for what an op saved was overwritten by the op itself, a copy was kept
+    here."""
     x = rushlight.tensor([1.0, 2.0], dtype=rushlight.float64, requires_grad=True)
     y = x * 1
     y.mul_(y)
@@ -385,10 +574,17 @@ def test_a_failed_write_changes_nothing():
     x = rushlight.tensor([1.0, 2.0], requires_grad=True)
     y = x * 2
     node, values = y.grad_fn, y.tolist()
-    for write in (lambda: y.add_(rushlight.ones(3)), lambda: y.add_(rushlight.ones(2, 2)), lambda: y.mul_(1j),
-                  lambda: y.copy_(rushlight.ones(3)), lambda: y.__setitem__(5, 1.0),
-                  lambda: y.__setitem__(slice(0, 1), rushlight.ones(2)), lambda: y.clamp_(rushlight.zeros(3)),
-                  lambda: y.scatter_(0, rushlight.tensor([7]), rushlight.ones(1)), lambda: y.masked_fill_(1, 2)):
+    for write in (
+        lambda: y.add_(rushlight.ones(3)),
+        lambda: y.add_(rushlight.ones(2, 2)),
+        lambda: y.mul_(1j),
+        lambda: y.copy_(rushlight.ones(3)),
+        lambda: y.__setitem__(5, 1.0),
+        lambda: y.__setitem__(slice(0, 1), rushlight.ones(2)),
+        lambda: y.clamp_(rushlight.zeros(3)),
+        lambda: y.scatter_(0, rushlight.tensor([7]), rushlight.ones(1)),
+        lambda: y.masked_fill_(1, 2),
+    ):
         with pytest.raises((RuntimeError, IndexError, TypeError, AttributeError)):
             write()
         assert y.tolist() == values
@@ -408,6 +604,7 @@ def test_many_views_are_forgotten():
 
 def test_a_view_keeps_its_base_not_the_other_way_round():
     import weakref
+
     x = rushlight.zeros(10)
     view = x[0]
     seen = weakref.ref(view)
@@ -422,16 +619,17 @@ def test_a_view_keeps_its_base_not_the_other_way_round():
 def test_a_result_that_no_rule_needs_may_be_overwritten(oracle):
     def ask(torch):
         x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-        scores = x @ x / 2.0                      # its rule for x needs only the divisor
+        scores = x @ x / 2.0  # its rule for x needs only the divisor
         scores.masked_fill_(torch.tensor([[True, False], [False, False]]), -1e9)
         (scores.softmax(-1) @ x).sum().backward()
         return x.grad
+
     np.testing.assert_allclose(ask(rushlight).numpy(), oracle(ask), rtol=1e-6)
     y = rushlight.full((2,), 2.0, requires_grad=True)
-    z = rushlight.ones(2) / y                     # nor does its rule for y need the quotient
+    z = rushlight.ones(2) / y  # nor does its rule for y need the quotient
     z.mul_(2).sum().backward()
     assert y.grad.tolist() == [-0.5, -0.5]
-    z = y.exp()                                   # but that of exp does
+    z = y.exp()  # but that of exp does
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.mul_(2).sum().backward()
 
@@ -445,7 +643,12 @@ def test_numbers_written_through_their_views():
     assert x.grad.item() == 30
 
 
-TURNS = [lambda x: x.t_(), lambda x: x.transpose_(0, 1), lambda x: x.unsqueeze_(1), lambda x: x.squeeze_()]
+TURNS = [
+    lambda x: x.t_(),
+    lambda x: x.transpose_(0, 1),
+    lambda x: x.unsqueeze_(1),
+    lambda x: x.squeeze_(),
+]
 
 
 @pytest.mark.origin("fuzzing")

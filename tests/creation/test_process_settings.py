@@ -16,13 +16,33 @@ from rushlight.ops.tensor.predicates import WRITING
 def answers(torch):
     x, y = torch.ones(2, 3), torch.ones(2, 3, dtype=torch.int64)
     return [
-        torch.is_nonzero(torch.tensor([0.0])), torch.is_nonzero(torch.tensor(3)), torch.is_same_size(x, y),
-        torch.is_same_size(x, x.t()), torch.is_signed(y), torch.is_signed(y.to(torch.uint8)), torch.is_conj(x),
-        torch.is_neg(x), torch.is_inference(x), torch.is_distributed(x), torch.get_device(x), x.is_pinned(), x.is_shared(),
-        x.is_set_to(x[:]), x.is_set_to(x[1:]), list(x.dim_order()), list(x.t().dim_order()), torch.typename(x),
-        torch.typename(y), torch.typename(3), torch.typename("text"), str(torch.get_default_device()),
-        torch.tensor([1.0, 2.0]).apply_(lambda a: a + 1), torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0]), max),
-        torch.is_warn_always_enabled(), torch.is_anomaly_enabled(), torch.exp_(torch.zeros(2)),
+        torch.is_nonzero(torch.tensor([0.0])),
+        torch.is_nonzero(torch.tensor(3)),
+        torch.is_same_size(x, y),
+        torch.is_same_size(x, x.t()),
+        torch.is_signed(y),
+        torch.is_signed(y.to(torch.uint8)),
+        torch.is_conj(x),
+        torch.is_neg(x),
+        torch.is_inference(x),
+        torch.is_distributed(x),
+        torch.get_device(x),
+        x.is_pinned(),
+        x.is_shared(),
+        x.is_set_to(x[:]),
+        x.is_set_to(x[1:]),
+        list(x.dim_order()),
+        list(x.t().dim_order()),
+        torch.typename(x),
+        torch.typename(y),
+        torch.typename(3),
+        torch.typename("text"),
+        str(torch.get_default_device()),
+        torch.tensor([1.0, 2.0]).apply_(lambda a: a + 1),
+        torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0]), max),
+        torch.is_warn_always_enabled(),
+        torch.is_anomaly_enabled(),
+        torch.exp_(torch.zeros(2)),
     ]
 
 
@@ -32,9 +52,16 @@ def test_questions_have_torchs_answers(oracle):
 
 
 def test_writing_functions_are_the_methods(torch):
-    """In a process of its own: once classes of users are asked, functions ask them and methods do not."""
-    code = f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) is not getattr(r.Tensor, n)])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+    """In a process of its own: once classes of users are asked, functions ask them and methods do
+    not."""
+    code = (
+        f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) is not "
+        "getattr(r.Tensor, n)])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        == "[]\n"
+    )
     assert all(hasattr(torch, name) for name in WRITING.split())
 
 

@@ -1,4 +1,6 @@
-"""torch.distributed in one process, its sampler and wrapper; memory shared with forked processes."""
+"""torch.distributed in one process, its sampler and wrapper; memory shared with forked
+processes."""
+
 import multiprocessing as python
 import sys
 
@@ -6,12 +8,14 @@ import pytest
 
 import rushlight
 import rushlight.distributed as dist
-from rushlight.utils import processes as mp
 from rushlight import nn
 from rushlight.nn.parallel import DistributedDataParallel
+from rushlight.utils import processes as mp
 from rushlight.utils.data.distributed import DistributedSampler
 
-forks = pytest.mark.skipif("fork" not in python.get_all_start_methods() or sys.platform == "darwin", reason="no fork")
+forks = pytest.mark.skipif(
+    "fork" not in python.get_all_start_methods() or sys.platform == "darwin", reason="no fork"
+)
 
 
 @pytest.fixture
@@ -25,8 +29,14 @@ def test_without_a_group(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert dist.is_available()
     assert not dist.is_initialized()
-    for ask in (dist.get_rank, dist.barrier, lambda: dist.all_reduce(rushlight.ones(1)), dist.destroy_process_group,
-                lambda: DistributedDataParallel(nn.Linear(2, 2)), lambda: DistributedSampler([1])):
+    for ask in (
+        dist.get_rank,
+        dist.barrier,
+        lambda: dist.all_reduce(rushlight.ones(1)),
+        dist.destroy_process_group,
+        lambda: DistributedDataParallel(nn.Linear(2, 2)),
+        lambda: DistributedSampler([1]),
+    ):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
     with pytest.raises(ValueError, match="environment variable WORLD_SIZE expected"):
@@ -126,10 +136,18 @@ def test_views_are_not_torn_from_their_base():
 def test_gradients_go_through_collectives_of_one_process():
     from rushlight import distributed
     from rushlight.distributed import nn
-    distributed.init_process_group("gloo", rank=0, world_size=1, store=None, init_method="tcp://127.0.0.1:29500")
+
+    distributed.init_process_group(
+        "gloo", rank=0, world_size=1, store=None, init_method="tcp://127.0.0.1:29500"
+    )
     try:
         x = rushlight.ones(2, requires_grad=True)
-        total = nn.all_reduce(x) + nn.all_gather(x)[0] + nn.functional.broadcast(x, 0) + nn.all_to_all([x], [x])[0]
+        total = (
+            nn.all_reduce(x)
+            + nn.all_gather(x)[0]
+            + nn.functional.broadcast(x, 0)
+            + nn.all_to_all([x], [x])[0]
+        )
         total.sum().backward()
         assert x.grad.tolist() == [4.0, 4.0]
     finally:

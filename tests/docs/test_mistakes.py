@@ -1,4 +1,5 @@
-"""docs/mistakes.md: thirty classic mistakes, each with the message that rushlight gives, which must teach."""
+"""docs/mistakes.md: thirty classic mistakes, each with the message that rushlight gives, which must
+teach."""
 
 import linecache
 import re
@@ -10,7 +11,11 @@ from tests.support.paths import ROOT
 PAGE = ROOT / "docs" / "mistakes.md"
 SETUP = "import rushlight as torch\nfrom rushlight import nn, optim\n"
 CASE = re.compile(r"### \d+\. ([^\n]+)\n\n```python\n(.*?)\n```\n\n```pytb\n(.*?)\n```", re.DOTALL)
-CASES = {name: (code, shown) for name, code, shown in CASE.findall(PAGE.read_text())} if PAGE.exists() else {}
+CASES = (
+    {name: (code, shown) for name, code, shown in CASE.findall(PAGE.read_text())}
+    if PAGE.exists()
+    else {}
+)
 
 
 def message_of(code):

@@ -1,4 +1,5 @@
-"""The examples run: on a few made-up digits, names and letters; and what they say of files that are missing or damaged."""
+"""The examples run: on a few made-up digits, names and letters; and what they say of files that are
+missing or damaged."""
 
 import functools
 import gzip
@@ -18,10 +19,13 @@ def write(folder, name, count, packed=False):
         image[2 * label + 4 : 2 * label + 6] = 255
     parts = {
         f"{name}-images-idx3-ubyte": struct.pack(">IIII", 2051, count, 28, 28) + images.tobytes(),
-        f"{name}-labels-idx1-ubyte": struct.pack(">II", 2049, count) + labels.astype(np.uint8).tobytes(),
+        f"{name}-labels-idx1-ubyte": struct.pack(">II", 2049, count)
+        + labels.astype(np.uint8).tobytes(),
     }
     for file, raw in parts.items():
-        (folder / (file + ".gz" if packed else file)).write_bytes(gzip.compress(raw) if packed else raw)
+        (folder / (file + ".gz" if packed else file)).write_bytes(
+            gzip.compress(raw) if packed else raw
+        )
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def test_files_of_different_sets(mnist, tmp_path):
     assert "do not go together" in refusal(mnist("--data", tmp_path))
 
 
-# -- names and letters ---------------------------------------------------------------------------------------
+# -- names and letters -----------------------------------------------------------------------------
 
 TEXT = "the quick brown fox jumps over the lazy dog.\n" * 300
 
@@ -88,9 +92,16 @@ def loss(out):
 
 
 def test_names(run_example, tmp_path):
-    names = [a + b + c for a in ("an", "be", "ka") for b in ("na", "li", "ro", "mi") for c in ("", "n", "s", "ta")]
+    names = [
+        a + b + c
+        for a in ("an", "be", "ka")
+        for b in ("na", "li", "ro", "mi")
+        for c in ("", "n", "s", "ta")
+    ]
     (tmp_path / "names.txt").write_text("\n".join(names * 5))
-    status, out, _ = run_example("names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3)
+    status, out, _ = run_example(
+        "names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3
+    )
     assert status == 0
     assert loss(out) < 1.5  # any of 14 letters: 2.6
     assert len(out.split("not seen: ")[1].splitlines()) == 4
@@ -98,7 +109,9 @@ def test_names(run_example, tmp_path):
 
 def test_gpt(run_example, tmp_path):
     (tmp_path / "tinyshakespeare.txt").write_text(TEXT)
-    status, out, _ = run_example("gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20)
+    status, out, _ = run_example(
+        "gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20
+    )
     assert status == 0
     assert loss(out) < 3.1  # any of 29 letters: 3.4
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
@@ -106,7 +119,9 @@ def test_gpt(run_example, tmp_path):
 
 def test_char_lstm(run_example, tmp_path):
     (tmp_path / "text").write_text(TEXT)
-    status, out, _ = run_example("char_lstm.py", "--data", tmp_path / "text", "--batch", 8, "--width", 32, "--letters", 20)
+    status, out, _ = run_example(
+        "char_lstm.py", "--data", tmp_path / "text", "--batch", 8, "--width", 32, "--letters", 20
+    )
     assert status == 0
     assert loss(out) < 2.0
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
@@ -128,7 +143,11 @@ def test_ensembling(run_example):
 
 @pytest.mark.parametrize("example", ["names.py", "gpt.py", "char_lstm.py", "mnist.py"])
 def test_bad_input_is_one_line(run_example, tmp_path, example):
-    for arguments in (("--data", tmp_path / "none"), ("--data", tmp_path), ("--data", tmp_path, "--epochs", 0)):
+    for arguments in (
+        ("--data", tmp_path / "none"),
+        ("--data", tmp_path),
+        ("--data", tmp_path, "--epochs", 0),
+    ):
         assert refusal(run_example(example, *arguments)).startswith(f"{example}: ")
     for name in ("names.txt", "tinyshakespeare.txt"):
         (tmp_path / name).write_text("too few")

@@ -1,4 +1,6 @@
-"""Backward of elementwise ops on large tensors is put off and becomes one loop: the same numbers to the last bit."""
+"""Backward of elementwise ops on large tensors is put off and becomes one loop: the same numbers to
+the last bit."""
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,10 @@ SHAPE = (300, 1000)
 
 def leaves(*shapes, dtype=np.float32):
     random = np.random.default_rng(0)
-    return [rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True) for s in shapes or (SHAPE,)]
+    return [
+        rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True)
+        for s in shapes or (SHAPE,)
+    ]
 
 
 def gaussian(x):
@@ -21,7 +26,7 @@ def gaussian(x):
 
 def of_two(x, y):
     z = x * y - y / (x * x + 1)
-    return (rushlight.where(z > 0, z, x) * z.relu() + (z - y).abs() + (z ** 3).clamp(-1, 2)).mean()
+    return (rushlight.where(z > 0, z, x) * z.relu() + (z - y).abs() + (z**3).clamp(-1, 2)).mean()
 
 
 def rows_between(x, y):
@@ -45,9 +50,14 @@ def inside(x, y):
     return (z * z).sum()
 
 
-PROGRAMS = {"one": (gaussian, SHAPE), "two": (of_two, SHAPE, SHAPE), "rows": (rows_between, SHAPE, SHAPE),
-            "broadcast": (broadcast, SHAPE, (1, 1000), ()), "handed on": (handed_on, SHAPE, SHAPE),
-            "in place": (inside, SHAPE, SHAPE)}
+PROGRAMS = {
+    "one": (gaussian, SHAPE),
+    "two": (of_two, SHAPE, SHAPE),
+    "rows": (rows_between, SHAPE, SHAPE),
+    "broadcast": (broadcast, SHAPE, (1, 1000), ()),
+    "handed on": (handed_on, SHAPE, SHAPE),
+    "in place": (inside, SHAPE, SHAPE),
+}
 
 
 def gradients(f, shapes, dtype):
@@ -60,7 +70,7 @@ def gradients(f, shapes, dtype):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_to_the_last_bit(monkeypatch, name, dtype):
     f, *shapes = PROGRAMS[name]
-    blocks = gradients(f, shapes, dtype)          # by NumPy in blocks, unless the loop was paid for already
+    blocks = gradients(f, shapes, dtype)  # by NumPy in blocks, unless the loop was paid for already
     for chain in computed(monkeypatch, f, shapes, dtype):
         chain.loop.build()
     loops = gradients(f, shapes, dtype)
@@ -68,7 +78,7 @@ def test_the_same_to_the_last_bit(monkeypatch, name, dtype):
     for a, b, c in zip(gradients(f, shapes, dtype), blocks, loops):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
-    for a in loops:                               # memory of its own
+    for a in loops:  # memory of its own
         assert not any(np.shares_memory(a, b) for b in loops if a is not b)
 
 
@@ -79,6 +89,7 @@ def computed(monkeypatch, f, shapes, dtype):
     def noted(self, *args):
         found.append(self)
         return compute(self, *args)
+
     with monkeypatch.context() as patch:
         patch.setattr(backward_chains.Chain, "compute", noted)
         gradients(f, shapes, dtype)
@@ -96,7 +107,9 @@ def test_targets_on_the_way_and_a_graph_that_stays():
     for _ in range(2):
         gx, gz = rushlight.autograd.grad(out, (x, z), retain_graph=True)
         np.testing.assert_array_equal(gz.numpy(), (2 * z).detach().numpy())
-        np.testing.assert_allclose(gx.numpy(), (2 * z * y + 1).detach().numpy(), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            gx.numpy(), (2 * z * y + 1).detach().numpy(), rtol=1e-5, atol=1e-5
+        )
     out.backward(retain_graph=True)
     first = x.grad.clone()
     out.backward()
@@ -109,6 +122,7 @@ def test_a_hook_sees_what_it_always_saw():
 
     def erase(p):
         p.data.zero_()
+
     w.register_post_accumulate_grad_hook(erase)
     seen, before = [], w.detach().clone()
     y = x * w
@@ -120,7 +134,7 @@ def test_a_hook_sees_what_it_always_saw():
 
 
 def test_a_long_chain_is_cut():
-    x, = leaves()
+    (x,) = leaves()
     y = x
     for k in range(40):
         y = y * (x + k % 3) * 0.5

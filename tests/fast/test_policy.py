@@ -1,4 +1,6 @@
-"""The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost the loops' price."""
+"""The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost
+the loops' price."""
+
 import os
 import subprocess
 import sys
@@ -15,7 +17,8 @@ from rushlight.loops.budget import Budget
 
 F = rushlight.nn.functional
 
-# What tutorials do first, on tensors beyond all sizes from which loops are faster, forward and backward, a few times.
+# What tutorials do first, on tensors beyond all sizes from which loops are faster, forward and
+# backward, a few times.
 FIRST = """
 import sys
 import rushlight as torch
@@ -44,7 +47,9 @@ print("done")
 
 
 def test_no_first_use_loads_a_compiler():
-    made = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=120)
+    made = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=120
+    )
     assert made.stdout == "done\n", made.stderr
 
 
@@ -56,10 +61,21 @@ def convolved(x):
     return F.conv2d(x.reshape(-1, 4, 10, 10), rushlight.ones(32, 4, 3, 3) * 0.1)
 
 
-@pytest.mark.parametrize("function", [
-    F.gelu, lambda x: x.softmax(1), lambda x: F.layer_norm(x, (100,)), lambda x: x.cumsum(0), lambda x: x.norm(), convolved,
-    lambda x: F.scaled_dot_product_attention(x.reshape(4, -1, 20), x.reshape(4, -1, 20), x.reshape(4, -1, 20)),
-    lambda x: rushlight.zeros(100, 100).index_add(0, rushlight.arange(len(x)) % 100, x)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        F.gelu,
+        lambda x: x.softmax(1),
+        lambda x: F.layer_norm(x, (100,)),
+        lambda x: x.cumsum(0),
+        lambda x: x.norm(),
+        convolved,
+        lambda x: F.scaled_dot_product_attention(
+            x.reshape(4, -1, 20), x.reshape(4, -1, 20), x.reshape(4, -1, 20)
+        ),
+        lambda x: rushlight.zeros(100, 100).index_add(0, rushlight.arange(len(x)) % 100, x),
+    ],
+)
 def test_both_give_the_same(function, monkeypatch):
     """Of loops, which a test of a large tensor has, and of NumPy, before they have paid."""
     found = []
@@ -94,9 +110,12 @@ def test_who_compiles_does_not_wait_for_loops(monkeypatch):
 
 
 def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
-    """As releases do beside a newer NumPy than they know: it was an error in the middle of a training run."""
+    """As releases do beside a newer NumPy than they know: it was an error in the middle of a
+    training run."""
     (tmp_path / "numba").mkdir()
-    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less')")
+    (tmp_path / "numba" / "__init__.py").write_text(
+        "raise ImportError('Numba needs NumPy 2.3 or less')"
+    )
     code = """if True:
         import warnings, rushlight
         from rushlight.fast import policy
@@ -110,7 +129,11 @@ def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
         print([str(w.message).split(";")[0] for w in told], rushlight.compile(lambda x: x * 2)(x.detach()).sum().item())
     """
     path = f"{tmp_path}:{Path(rushlight.__file__).parent.parent}"
-    made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": path})
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
     told = "Numba is installed, but cannot be imported: Numba needs NumPy 2.3 or less"
     assert made.stdout == f"['{told}'] 600000.0\n", made.stderr

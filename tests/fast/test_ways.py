@@ -1,4 +1,5 @@
-"""Every faster way of fast/index.py against the reference kernel, and the switch that turns all of them off."""
+"""Every faster way of fast/index.py against the reference kernel, and the switch that turns all of
+them off."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight import fast
+from rushlight.base.dependencies import has_numba
 from rushlight.core.engine import sum_to_array
-from rushlight.fast import dispatch, policy
-from rushlight.fast.index import ELEMENTWISE, WAYS
 from rushlight.core.table import TABLE
 from rushlight.core.worlds import ARRAYS, rebind
-from rushlight.base.dependencies import has_numba
+from rushlight.fast import dispatch, policy
+from rushlight.fast.index import ELEMENTWISE, WAYS
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def reference(name, of):
 
 
 def reset(arguments):
-    """The gradients of an op's outputs alone: a way leaves more in the list for those that come after it."""
+    """The gradients of an op's outputs alone: a way leaves more in the list for those that come
+    after it."""
     return [a[:3] if isinstance(a, list) else a for a in arguments]
 
 
@@ -71,20 +73,28 @@ def test_a_way_gives_what_the_reference_gives(name, of, monkeypatch):
         fast.on()
     if way.passes:
         assert not used, "the way left its own example to NumPy"
-    for ours, theirs in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True):
-        theirs = sum_to_array(theirs, ours.shape)     # the engine undoes broadcasting, some ways do so themselves
+    for ours, theirs in zip(
+        *[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True
+    ):
+        theirs = sum_to_array(
+            theirs, ours.shape
+        )  # the engine undoes broadcasting, some ways do so themselves
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
 
 
 def step(n):
     """Forward and backward through ops that have ways of all kinds."""
     random = np.random.default_rng(0)
-    x, w, b = (rushlight.tensor(random.standard_normal(shape).astype(np.float32), requires_grad=True)
-               for shape in ((n, 128), (128, 128), (128,)))
+    x, w, b = (
+        rushlight.tensor(random.standard_normal(shape).astype(np.float32), requires_grad=True)
+        for shape in ((n, 128), (128, 128), (128,))
+    )
     h = F.gelu(F.layer_norm(x @ w + b, (128,)))
     h = h.softmax(1) * h.tanh() + h.cumsum(0).sin() * 1e-3
     images = F.max_pool2d(F.conv2d(h.reshape(1, 1, n, 128), w[:3, :3].reshape(1, 1, 3, 3)), 2)
-    (h.sum() + images.square().sum() + h.logsumexp(1).mean() + rushlight.cdist(x, w).mean()).backward()
+    (
+        h.sum() + images.square().sum() + h.logsumexp(1).mean() + rushlight.cdist(x, w).mean()
+    ).backward()
     return [h.detach(), images.detach(), x.grad, w.grad, b.grad]
 
 
@@ -107,11 +117,13 @@ def test_off_no_way_is_asked_and_nothing_is_charged(off, monkeypatch):
 @pytest.mark.parametrize("function", [F.silu, F.gelu, F.softplus, F.mish, F.hardswish])
 def test_half_precision_is_rounded_once_whether_on_or_off(function, size, off):
     """The op and its derivative compute in float32: a part of the result, not of the speed."""
+
     def results(dtype):
         x = rushlight.linspace(-3, 3, size).half().to(dtype).requires_grad_()
         y = function(x)
         y.backward(rushlight.ones_like(y))
         return y.detach(), x.grad
+
     wide = results(rushlight.float32)
     for switch in (fast.off, fast.on):
         switch()
@@ -132,10 +144,18 @@ def test_a_derivative_made_of_the_output_is_rounded_once(size, off):
 
 
 def test_the_environment_switches_them_off():
-    text = "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster import least; " \
-           "print(rushlight.fast.is_on(), least(TABLE['softmax']), least(TABLE['add']))"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True,
-                          env={**os.environ, "RUSHLIGHT_FAST": "0"})
+    text = (
+        "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster "
+        "import least; "
+        "print(rushlight.fast.is_on(), least(TABLE['softmax']), least(TABLE['add']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "RUSHLIGHT_FAST": "0"},
+    )
     assert done.stdout.split() == ["False", "inf", "inf"]
 
 
@@ -158,5 +178,6 @@ def test_the_core_works_without_the_package():
 
 def test_elementwise_ops_share_one_way():
     from rushlight.fast.index import way_of
+
     assert way_of(TABLE["sigmoid"], "") is ELEMENTWISE
     assert way_of(TABLE["mm"], "") is None

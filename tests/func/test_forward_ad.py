@@ -1,4 +1,5 @@
-"""Forward mode: tangents are torch's for every op, and go through writes, views, modules, levels and users' Functions."""
+"""Forward mode: tangents are torch's for every op, and go through writes, views, modules, levels
+and users' Functions."""
 
 from __future__ import annotations
 
@@ -9,34 +10,60 @@ import rushlight
 from rushlight.func import forward_ad as ours
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, leaf, varies, weights
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
-from tests.table.test_ops_like_torch import KNOWN, LOOSE, SEVERAL, UP_TO_SIGN, WRONG_IN_TORCH, refusable, theirs
+from tests.table.test_ops_like_torch import (
+    KNOWN,
+    LOOSE,
+    SEVERAL,
+    UP_TO_SIGN,
+    WRONG_IN_TORCH,
+    refusable,
+    theirs,
+)
 
-# -- over the table --------------------------------------------------------------------------------------------------
+# -- over the table --------------------------------------------------------------------------------
 
 
 def tangents(torch, fw, tensor, function, sample, dtype):
     """Of each floating-point result: zeros where it is constant."""
     with fw.dual_level():
-        made, _ = call(function, sample, dtype, lambda a: fw.make_dual(tensor(a), tensor(weights(a.shape, a.dtype)))
-                       if varies(a) else tensor(a))
+        made, _ = call(
+            function,
+            sample,
+            dtype,
+            lambda a: (
+                fw.make_dual(tensor(a), tensor(weights(a.shape, a.dtype)))
+                if varies(a)
+                else tensor(a)
+            ),
+        )
         smooth = [t for t in arrays_in(made) if t.is_floating_point() or t.is_complex()]
         found = [fw.unpack_dual(t) for t in smooth]
-        return [torch.zeros_like(t) if pair.tangent is None or getattr(pair.tangent, "_is_zerotensor", bool)()
-                else pair.tangent.clone() for t, pair in zip(smooth, found)]
+        return [
+            torch.zeros_like(t)
+            if pair.tangent is None or getattr(pair.tangent, "_is_zerotensor", bool)()
+            else pair.tangent.clone()
+            for t, pair in zip(smooth, found)
+        ]
 
 
-# Where the derivative is a matter of convention (ties, poles, 0/0), torch's own differ between forward and backward; ours
-# are backward's. There, only samples with one derivative are compared.
+# Where the derivative is a matter of convention (ties, poles, 0/0), torch's own differ between
+# forward and backward; ours are backward's. There, only samples with one derivative are compared.
 CONVENTIONS = {"atan2", "div", "divide", "true_divide", "fmax", "logsumexp", "std", "std_mean"}
-WRONG_FORWARD = {"triangular_solve",              # torch 2.13: not what its solution does when the matrix moves,
-                 "scatter_reduce",                # zeros for products; see test_tangents_are_differences,
-                 "linalg_cholesky", "linalg_cholesky_ex", "cholesky",   # half of a tangent that is not symmetric
-                 ("silu", "complex128")}          # and the conjugate
+WRONG_FORWARD = {
+    "triangular_solve",  # torch 2.13: not what its solution does when the matrix moves,
+    "scatter_reduce",  # zeros for products; see test_tangents_are_differences,
+    "linalg_cholesky",
+    "linalg_cholesky_ex",
+    "cholesky",  # half of a tangent that is not symmetric
+    ("silu", "complex128"),
+}  # and the conjugate
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("name", [name for name in KNOWN if name not in
-                                  SEVERAL | WRONG_IN_TORCH | UP_TO_SIGN | WRONG_FORWARD])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in KNOWN if name not in SEVERAL | WRONG_IN_TORCH | UP_TO_SIGN | WRONG_FORWARD],
+)
 def test_tangents_are_torchs(oracle, name, dtype):
     def answers(torch):
         import torch.autograd.forward_ad as fw
@@ -45,33 +72,56 @@ def test_tangents_are_torchs(oracle, name, dtype):
             return torch.from_numpy(np.array(a))
 
         def ask(sample):
-            smooth = sample.smooth if dtype == "complex128" or name in CONVENTIONS else sample.slopes
+            smooth = (
+                sample.smooth if dtype == "complex128" or name in CONVENTIONS else sample.slopes
+            )
             if not smooth or (name, dtype) in WRONG_FORWARD:
                 return "refused"
             found = refusable(tangents, torch, fw, tensor, theirs(torch, name), sample, dtype)
-            undefined = name in CONVENTIONS and found != "refused" and any(not t.isfinite().all() for t in found)
+            undefined = (
+                name in CONVENTIONS
+                and found != "refused"
+                and any(not t.isfinite().all() for t in found)
+            )
             return "refused" if undefined else found
+
         return [ask(sample) for sample in SAMPLES[name]]
 
     def check(sample, expected):
-        agree(tangents(rushlight, ours, fixed, function_of(name), sample, dtype), expected, "tangents", LOOSE.get(name))
+        agree(
+            tangents(rushlight, ours, fixed, function_of(name), sample, dtype),
+            expected,
+            "tangents",
+            LOOSE.get(name),
+        )
 
     check_all(zip(SAMPLES[name], oracle(answers)), check)
 
 
 def difference(function, sample, step=1e-6):
     """(f(x + step t) - f(x - step t)) / 2 step, of each floating-point result."""
+
     def moved(sign):
-        made, _ = call(function, sample, "float64", lambda a: fixed(a + sign * step * weights(a.shape, a.dtype))
-                       if varies(a) else fixed(a))
+        made, _ = call(
+            function,
+            sample,
+            "float64",
+            lambda a: fixed(a + sign * step * weights(a.shape, a.dtype)) if varies(a) else fixed(a),
+        )
         return [t._array for t in arrays_in(made) if t._array.dtype.kind in "fc"]
+
     return [(a - b) / (2 * step) for a, b in zip(moved(1), moved(-1))]
 
 
 def differentiable(function, sample):
-    """Which of the floating-point results are: those through which backward goes; none where the op refuses."""
+    """Which of the floating-point results are: those through which backward goes; none where the op
+    refuses."""
     made = refusable(call, function, sample, "float64", leaf)
-    return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t._array.dtype.kind in "fc"]
+    return (
+        []
+        if made == "refused"
+        else [t.requires_grad for t in arrays_in(made[0]) if t._array.dtype.kind in "fc"]
+    )
 
 
 @pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
@@ -84,7 +134,9 @@ def test_ops_without_derivative_say_so(name):
             tangents(rushlight, ours, fixed, function_of(name), sample, "float64")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name) and name not in NOT_IMPLEMENTED])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if not is_random(name) and name not in NOT_IMPLEMENTED]
+)
 def test_tangents_are_differences(name):
     """Independent of torch and of the rules; the entries for rules alone too."""
     function = function_of(name)
@@ -100,7 +152,7 @@ def test_tangents_are_differences(name):
             assert close or not is_one, f"{sample}: {t._array}, not {expected}"
 
 
-# -- programs ----------------------------------------------------------------------------------------------------------
+# -- programs --------------------------------------------------------------------------------------
 
 
 def writes_through_a_view(x):
@@ -133,6 +185,7 @@ def turned(x):
 def an_output_filled(torch):
     def f(x):
         return torch.nn.functional.layer_norm(x @ x.T, (2,)).softmax(0).logsumexp(1)
+
     return f
 
 
@@ -142,8 +195,12 @@ PROGRAMS = {
     "filled": lambda torch: filled,
     "turned": lambda torch: turned,
     "a chain": an_output_filled,
-    "split, joined and sorted": lambda torch: lambda x: torch.cat(x.split(1, 1)[::-1], 1).sort(1).values.cumsum(0),
-    "indexed": lambda torch: lambda x: x[torch.tensor([1, 0, 1])].index_add(0, torch.tensor([0, 2]), x * x),
+    "split, joined and sorted": lambda torch: (
+        lambda x: torch.cat(x.split(1, 1)[::-1], 1).sort(1).values.cumsum(0)
+    ),
+    "indexed": lambda torch: (
+        lambda x: x[torch.tensor([1, 0, 1])].index_add(0, torch.tensor([0, 2]), x * x)
+    ),
     "complex": lambda torch: lambda x: torch.view_as_real(torch.fft.fft(x) * (1 + 2j)).abs(),
     "without gradients": lambda torch: torch.no_grad()(lambda x: x.exp() * x),
     "detached": lambda torch: lambda x: x * x.detach(),
@@ -166,11 +223,13 @@ def point(torch):
 def test_programs(oracle, name):
     def ask(torch):
         import importlib
+
         fw = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
         f, x = PROGRAMS[name](torch), point(torch)
         with fw.dual_level():
             y, t = fw.unpack_dual(f(fw.make_dual(x, x.cos())))
         return [y.detach(), t.detach()]
+
     agree(ask(rushlight), oracle(ask))
 
 
@@ -202,17 +261,21 @@ def test_a_failure_inside_closes_the_level():
 
 
 def test_levels_nest():
-    """x^3 at 2: the second derivative, and no mixing where an inner function multiplies by an outer variable."""
+    """x^3 at 2: the second derivative, and no mixing where an inner function multiplies by an outer
+    variable."""
+
     def derivative(f, x):
         with ours.dual_level():
             return ours.unpack_dual(f(ours.make_dual(x, rushlight.ones_like(x)))).tangent
 
     x = rushlight.tensor(2.0)
-    assert derivative(lambda x: derivative(lambda y: y ** 3, x), x) == 12
+    assert derivative(lambda x: derivative(lambda y: y**3, x), x) == 12
     assert derivative(lambda x: x * derivative(lambda y: x + y, rushlight.tensor(1.0)), x) == 1
     with ours.dual_level() as outer, ours.dual_level() as inner:
         assert (outer, inner) == (0, 1)
-        both = ours.make_dual(ours.make_dual(x, rushlight.tensor(1.0), level=outer), rushlight.tensor(1.0))
+        both = ours.make_dual(
+            ours.make_dual(x, rushlight.tensor(1.0), level=outer), rushlight.tensor(1.0)
+        )
         y = both * both
         assert ours.unpack_dual(y, level=outer).tangent == 4
         assert ours.unpack_dual(ours.unpack_dual(y).tangent, level=outer).tangent == 2
@@ -221,28 +284,28 @@ def test_levels_nest():
 def test_backward_and_forward_go_through_one_another():
     x = rushlight.tensor([0.3, 0.7], dtype=rushlight.float64, requires_grad=True)
     v = rushlight.tensor([1.0, 2.0], dtype=rushlight.float64)
-    with ours.dual_level():                       # backward through a tangent
+    with ours.dual_level():  # backward through a tangent
         t = ours.unpack_dual(ours.make_dual(x, v).tanh()).tangent
-    through, = rushlight.autograd.grad(t.sum(), x)
-    with ours.dual_level():                       # tangent of a gradient
+    (through,) = rushlight.autograd.grad(t.sum(), x)
+    with ours.dual_level():  # tangent of a gradient
         dual = ours.make_dual(x, v)
-        g, = rushlight.autograd.grad(dual.tanh().sum(), dual)
+        (g,) = rushlight.autograd.grad(dual.tanh().sum(), dual)
         along = ours.unpack_dual(g).tangent
         dual.tanh().sum().backward()
     out = x.tanh()
-    assert np.allclose(along._array, (-2 * out * (1 - out ** 2) * v).detach()._array)
+    assert np.allclose(along._array, (-2 * out * (1 - out**2) * v).detach()._array)
     assert np.allclose(through._array, along._array)
-    assert np.allclose(x.grad._array, (1 - out ** 2).detach()._array)
+    assert np.allclose(x.grad._array, (1 - out**2).detach()._array)
 
 
-# -- users' Functions ----------------------------------------------------------------------------------------------------
+# -- users' Functions ------------------------------------------------------------------------------
 
 
 def cube_in(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(x, n):
-            return x ** 3, x > n
+            return x**3, x > n
 
         @staticmethod
         def setup_context(ctx, inputs, output):
@@ -258,16 +321,19 @@ def cube_in(torch):
         def jvp(ctx, t, n):
             assert n is None
             return 3 * ctx.saved_tensors[0] ** 2 * t, None
+
     return Cube
 
 
 def test_a_function_with_a_jvp(oracle):
     def ask(torch):
         import importlib
+
         fw = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
         with fw.dual_level():
             y, large = cube_in(torch).apply(fw.make_dual(point(torch), point(torch).cos()), 0)
             return [*fw.unpack_dual(y), large]
+
     agree(ask(rushlight), oracle(ask))
 
 
@@ -277,6 +343,7 @@ def test_a_function_with_a_jvp_nests():
     def derivative(f, x):
         with ours.dual_level():
             return ours.unpack_dual(f(ours.make_dual(x, rushlight.ones_like(x)))).tangent
+
     x = rushlight.tensor(2.0)
     assert derivative(lambda x: derivative(lambda y: Cube.apply(y, 0)[0], x), x) == 12
 
@@ -287,12 +354,21 @@ def broken(torch, answer):
         def forward(ctx, x):
             return x * 2
 
-        jvp = staticmethod(lambda ctx, t: answer) if answer is not None else torch.autograd.Function.jvp
+        jvp = (
+            staticmethod(lambda ctx, t: answer)
+            if answer is not None
+            else torch.autograd.Function.jvp
+        )
+
     return Broken.apply
 
 
 REFUSED = {
-    "no level": lambda torch, fw, x: (fw.exit_dual_level(), fw.make_dual(x, x), fw.enter_dual_level()),
+    "no level": lambda torch, fw, x: (
+        fw.exit_dual_level(),
+        fw.make_dual(x, x),
+        fw.enter_dual_level(),
+    ),
     "no level to exit": lambda torch, fw, x: (fw.exit_dual_level(), fw.exit_dual_level()),
     "another level": lambda torch, fw, x: fw.exit_dual_level(level=5),
     "another size": lambda torch, fw, x: fw.make_dual(x, x[0]),
@@ -311,6 +387,7 @@ REFUSED = {
 def test_what_is_refused(oracle, name):
     def ask(torch):
         import importlib
+
         fw = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
         fw.enter_dual_level()
         try:
@@ -318,9 +395,14 @@ def test_what_is_refused(oracle, name):
         except Exception as error:
             return [type(error).__name__, str(error).split("\n")[0].split(" Tensor is")[0]]
         finally:
-            if fw._current_level >= 0 if hasattr(fw, "_current_level") else fw.level_of(None) is not None:
+            if (
+                fw._current_level >= 0
+                if hasattr(fw, "_current_level")
+                else fw.level_of(None) is not None
+            ):
                 fw.exit_dual_level()
         return ["nothing", ""]
+
     kind, words = ask(rushlight)
     expected, text = oracle(ask)
     assert kind == expected
@@ -329,9 +411,14 @@ def test_what_is_refused(oracle, name):
 
 def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
     """`disable_saved_tensors_hooks` inside a dual level, inside and around hooks, and twice."""
+
     def ask(torch):
         import importlib
-        fw, graph = importlib.import_module(f"{torch.__name__}.autograd.forward_ad"), torch.autograd.graph
+
+        fw, graph = (
+            importlib.import_module(f"{torch.__name__}.autograd.forward_ad"),
+            torch.autograd.graph,
+        )
         packed = []
 
         def hooks():
@@ -349,6 +436,7 @@ def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
 
         def two():
             return graph.disable_saved_tensors_hooks("two")
+
         with fw.dual_level():
             x = fw.make_dual(point(torch), point(torch))
             with one():
@@ -357,8 +445,15 @@ def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
             pass
         with hooks():
             point(torch).requires_grad_().exp()
-        return [tangent, refused(one, hooks), refused(hooks, one), refused(one, two), len(packed),
-                refused(one, graph.save_on_cpu)]
+        return [
+            tangent,
+            refused(one, hooks),
+            refused(hooks, one),
+            refused(one, two),
+            len(packed),
+            refused(one, graph.save_on_cpu),
+        ]
+
     answers, expected = ask(rushlight), oracle(ask)
     np.testing.assert_allclose(answers[0]._array, expected[0])
     assert answers[1:] == list(expected[1:])
@@ -374,6 +469,7 @@ def test_a_function_that_writes_has_the_tangents_of_before():
         @staticmethod
         def jvp(ctx, t):
             return t.mul_(2)
+
     with ours.dual_level():
         x = ours.make_dual(rushlight.ones(2), rushlight.tensor([1.0, 3.0])).clone()
         assert ours.unpack_dual(Double.apply(x)).tangent.tolist() == [2.0, 6.0]

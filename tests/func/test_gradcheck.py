@@ -26,7 +26,8 @@ def function_with(t, slope):
 @pytest.mark.origin("scripts")
 @pytest.mark.parametrize("slope", [1.0, 1.1])
 def test_gradcheck_looks_at_tangents_when_told(oracle, slope):
-    """Without backward, where there is none; `check_forward_ad` was passed over, so that nothing was checked."""
+    """Without backward, where there is none; `check_forward_ad` was passed over, so that nothing
+    was checked."""
 
     def checked(t):
         x = t.tensor([0.3, -0.4], dtype=t.float64, requires_grad=True)

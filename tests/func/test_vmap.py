@@ -1,4 +1,5 @@
-"""vmap: a function of one sample, mapped over a batch, is the loop over the samples, stacked; its gradients too."""
+"""vmap: a function of one sample, mapped over a batch, is the loop over the samples, stacked; its
+gradients too."""
 
 from __future__ import annotations
 
@@ -12,19 +13,37 @@ from tests.support.op_calls import agree, arrays_in, check_all, fixed, put_into,
 from tests.table.samples import NAMES, SAMPLES, function_of, is_random
 from tests.table.samples.by_hand import Constant
 
-pytestmark = [pytest.mark.filterwarnings("ignore::RuntimeWarning"),
-              pytest.mark.filterwarnings("ignore:There is a performance drop")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:There is a performance drop"),
+]
 B = 3
 
-# What the samples' numbers decide: the shape of the result, or the way that it is computed. torch refuses it too.
-REFUSED = {"argwhere", "changes", "counted", "distinct", "from_these", "masked_select", "nonzero", "unique",
-           "unique_consecutive", "as_strided_scatter"}
+# What the samples' numbers decide: the shape of the result, or the way that it is computed. torch
+# refuses it too.
+REFUSED = {
+    "argwhere",
+    "changes",
+    "counted",
+    "distinct",
+    "from_these",
+    "masked_select",
+    "nonzero",
+    "unique",
+    "unique_consecutive",
+    "as_strided_scatter",
+}
 WITHOUT_DERIVATIVE = {"bincount", "histogram", "histogramdd"}
-BY_MEMORY = {"as_strided", "as_strided_copy"}     # what they show depends on how samples lie: test_vmap_programs.py
+BY_MEMORY = {
+    "as_strided",
+    "as_strided_copy",
+}  # what they show depends on how samples lie: test_vmap_programs.py
 DATA = ("dynamic shape", "calling .item()")
-BY_NUMBERS = {"repeat_interleave"}                # how often, a tensor says
+BY_NUMBERS = {"repeat_interleave"}  # how often, a tensor says
 
-ONCE = {function_of(name): name for name in reversed(NAMES) if not is_random(name)}      # aliases are tried once
+ONCE = {
+    function_of(name): name for name in reversed(NAMES) if not is_random(name)
+}  # aliases are tried once
 every_op = pytest.mark.parametrize("name", sorted(set(ONCE.values()) - BY_MEMORY))
 
 
@@ -36,7 +55,9 @@ class Case:
         self.dtype = next((d for d in ("float64", "int64", "complex128") if self.runs(d)), None)
         if self.dtype is not None:
             self.args, self.kwargs = sample.make(self.dtype)
-            self.arrays = [a for a in arrays_in([self.args, self.kwargs]) if not isinstance(a, Constant)]
+            self.arrays = [
+                a for a in arrays_in([self.args, self.kwargs]) if not isinstance(a, Constant)
+            ]
 
     def runs(self, dtype):
         args, kwargs = sample_of = self.sample.make(dtype)
@@ -44,7 +65,14 @@ class Case:
         try:
             made = self(*[a for a in arrays_in([args, kwargs]) if not isinstance(a, Constant)])
             return len(made) > 0 and all(isinstance(t, Tensor) for t in made)
-        except (RuntimeError, TypeError, IndexError, ValueError, AttributeError, NotImplementedError):
+        except (
+            RuntimeError,
+            TypeError,
+            IndexError,
+            ValueError,
+            AttributeError,
+            NotImplementedError,
+        ):
             return False
 
     def __call__(self, *tensors):
@@ -53,6 +81,7 @@ class Case:
         def tensor(a):
             given = fixed(a) if isinstance(a, Constant) else next(rest)
             return given if isinstance(given, Tensor) else fixed(given)
+
         args, kwargs = (put_into(v, tensor) for v in (self.args, self.kwargs))
         return tuple(arrays_in(self.function(*args, **kwargs)))
 
@@ -71,7 +100,9 @@ def cases(name):
 
 def looped(function, batches, mapped):
     """The function of each sample, and the results stacked; None where they have no one shape."""
-    made = [function(*[fixed(b[i] if m else b[0]) for b, m in zip(batches, mapped)]) for i in range(B)]
+    made = [
+        function(*[fixed(b[i] if m else b[0]) for b, m in zip(batches, mapped)]) for i in range(B)
+    ]
     if any(a.shape != b.shape for one in made for a, b in zip(one, made[0])):
         return None
     return [np.stack([one[j]._array for one in made]) for j in range(len(made[0]))]
@@ -89,7 +120,10 @@ def check_mapped(case, dims):
     expected = looped(case, batches, mapped)
     if expected is None:
         return
-    inputs = [fixed(np.moveaxis(np.stack(b), 0, d) if d is not None else b[0]) for b, d in zip(batches, dims)]
+    inputs = [
+        fixed(np.moveaxis(np.stack(b), 0, d) if d is not None else b[0])
+        for b, d in zip(batches, dims)
+    ]
     try:
         made = vmap(case, in_dims=tuple(dims))(*inputs)
     except RuntimeError as error:
@@ -102,10 +136,12 @@ def check_mapped(case, dims):
 @every_op
 def test_vmap_is_the_stacked_loop(name):
     """All arguments mapped along 0 and along -1; the first alone; all but the first."""
+
     def check(sample, case):
         n = len(case.arrays)
         for dims in ([0] * n, [-1] * n, [0] + [None] * (n - 1), [None] + [0] * (n - 1)):
             check_mapped(case, dims)
+
     if name in REFUSED:
         for _, case in cases(name):
             with pytest.raises((RuntimeError, NotImplementedError)):
@@ -117,45 +153,70 @@ def test_vmap_is_the_stacked_loop(name):
 @every_op
 def test_vmap_nests(name):
     """The outer vmap along 0, the inner along -1; and each argument mapped by one of them alone."""
+
     def check(sample, case):
         batches = [variants(a) for a in case.arrays]
         n = len(batches)
         if looped(case, batches, [True] * n) is None:
             return
-        grids = [[[a * (1 - 0.02 * j) if varies(a) else a for a in b] for j in range(2)] for b in batches]
-        whole = [fixed(np.moveaxis(np.array(g), 1, -1)) for g in grids]               # (2, ..., B)
+        grids = [
+            [[a * (1 - 0.02 * j) if varies(a) else a for a in b] for j in range(2)] for b in batches
+        ]
+        whole = [fixed(np.moveaxis(np.array(g), 1, -1)) for g in grids]  # (2, ..., B)
         try:
             made = vmap(vmap(case, in_dims=-1))(*whole)
-            split = vmap(vmap(case, in_dims=(None,) * (n - 1) + (0,)), in_dims=(0,) * (n - 1) + (None,))(
-                *[fixed(np.array([g[0][0], g[1][0]])) for g in grids[:-1]], fixed(np.array(grids[-1][0]))) if n > 1 else None
+            split = (
+                vmap(
+                    vmap(case, in_dims=(None,) * (n - 1) + (0,)), in_dims=(0,) * (n - 1) + (None,)
+                )(
+                    *[fixed(np.array([g[0][0], g[1][0]])) for g in grids[:-1]],
+                    fixed(np.array(grids[-1][0])),
+                )
+                if n > 1
+                else None
+            )
         except RuntimeError as error:
             if not refused_by_torch(error) and name not in BY_NUMBERS:
                 raise
             return
         for i in (0, 1):
             for j in (0, B - 1):
-                agree([t[i, j] for t in made], [t._array for t in case(*[g[i][j] for g in grids])], f"[{i}, {j}]", 1e-7)
+                agree(
+                    [t[i, j] for t in made],
+                    [t._array for t in case(*[g[i][j] for g in grids])],
+                    f"[{i}, {j}]",
+                    1e-7,
+                )
                 if split:
                     one = case(*[g[i][0] for g in grids[:-1]], grids[-1][0][j])
-                    agree([t[i, j] for t in split], [t._array for t in one], f"split [{i}, {j}]", 1e-7)
+                    agree(
+                        [t[i, j] for t in split], [t._array for t in one], f"split [{i}, {j}]", 1e-7
+                    )
+
     if name not in REFUSED:
         check_all(list(cases(name))[:6], check)
 
 
 def scalar_of(case, places):
     """The case as a function of what varies, to one number."""
+
     def run(*tensors):
         rest = iter(tensors)
         outs = case(*[next(rest) if i in places else a for i, a in enumerate(case.arrays)])
         outs = [t for t in outs if t.is_floating_point() or t.is_complex()]
-        total = sum(((rushlight.view_as_real(t) if t.is_complex() else t) * 0.7).sin().sum() for t in outs)
+        total = sum(
+            ((rushlight.view_as_real(t) if t.is_complex() else t) * 0.7).sin().sum() for t in outs
+        )
         return total
+
     return run
 
 
 @every_op
 def test_gradients_of_samples_are_those_of_the_loop(name):
-    """vmap(grad(f)): all arguments mapped, and the last one shared, whose gradient is one for each sample too."""
+    """vmap(grad(f)): all arguments mapped, and the last one shared, whose gradient is one for each
+    sample too."""
+
     def check(sample, case):
         places = [i for i, a in enumerate(case.arrays) if varies(a) and a.size]
         whole = looped(case, [variants(a) for a in case.arrays], [True] * len(case.arrays))
@@ -171,17 +232,27 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
         numbers = tuple(range(len(places)))
         for shared in (False, True) if len(places) > 1 else (False,):
             last = len(places) - 1
-            given = [[b[0] if shared and j == last else b[i] for j, b in enumerate(batches)] for i in range(B)]
+            given = [
+                [b[0] if shared and j == last else b[i] for j, b in enumerate(batches)]
+                for i in range(B)
+            ]
             loop = [grad(f, numbers)(*[fixed(a) for a in one]) for one in given]
             dims = tuple(None if shared and j == last else 0 for j in numbers)
             try:
                 made = vmap(grad(f, numbers), in_dims=dims)(
-                    *[fixed(np.stack(b)) if d == 0 else fixed(b[0]) for b, d in zip(batches, dims)])
+                    *[fixed(np.stack(b)) if d == 0 else fixed(b[0]) for b, d in zip(batches, dims)]
+                )
             except RuntimeError as error:
                 if not refused_by_torch(error):
                     raise
                 return
-            agree(list(made), [np.stack([g[j]._array for g in loop]) for j in numbers], f"shared {shared}", 1e-6)
+            agree(
+                list(made),
+                [np.stack([g[j]._array for g in loop]) for j in numbers],
+                f"shared {shared}",
+                1e-6,
+            )
             assert not any(g.requires_grad for g in made)
+
     if name not in REFUSED | WITHOUT_DERIVATIVE:
         check_all(list(cases(name))[:6], check)

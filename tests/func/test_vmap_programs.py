@@ -1,4 +1,5 @@
-"""Programs around vmap whose results torch knows: views of memory, many gradients at once, layouts of tangents."""
+"""Programs around vmap whose results torch knows: views of memory, many gradients at once, layouts
+of tangents."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.support.programs import Programs, leaf, outcome
 program = Programs()
 
 
-# -- as_strided: the steps of a sample, behind that of the batch --------------------------------------------------------
+# -- as_strided: the steps of a sample, behind that of the batch -----------------------------------
 
 
 def grid(torch, *shape):
@@ -30,21 +31,34 @@ def strided_samples(torch):
 
     def mapped(*args, **kwargs):
         return torch.func.vmap(lambda a: a.as_strided(*args), **kwargs)
-    return [mapped((2, 2), (1, 2))(x), mapped((2, 2), (1, 1), 1)(x), mapped((2,), (3,), in_dims=1)(x.reshape(4, 3)),
-            mapped((2,), (3,), 3, in_dims=1)(x.reshape(4, 3)), mapped((2, 2), (4, 1))(y[:, 1:]),
-            mapped((2, 2), (4, 1), 4)(y[:, 1:]), mapped((2, 2), (4, 1), 14)(y[1:]), mapped((2,), (0,))(x[0]),
-            mapped((0,), (1,))(x), mapped((2, 2), (1, 1))(x[0].expand(3, 4)),
-            torch.func.vmap(lambda a: a.sum() + x.as_strided((2, 2), (1, 1)))(x)]
+
+    return [
+        mapped((2, 2), (1, 2))(x),
+        mapped((2, 2), (1, 1), 1)(x),
+        mapped((2,), (3,), in_dims=1)(x.reshape(4, 3)),
+        mapped((2,), (3,), 3, in_dims=1)(x.reshape(4, 3)),
+        mapped((2, 2), (4, 1))(y[:, 1:]),
+        mapped((2, 2), (4, 1), 4)(y[:, 1:]),
+        mapped((2, 2), (4, 1), 14)(y[1:]),
+        mapped((2,), (0,))(x[0]),
+        mapped((0,), (1,))(x),
+        mapped((2, 2), (1, 1))(x[0].expand(3, 4)),
+        torch.func.vmap(lambda a: a.sum() + x.as_strided((2, 2), (1, 1)))(x),
+    ]
 
 
 @program
 def strided_views_of_samples(torch):
     y = grid(torch, 2, 3, 4)
     vmap = torch.func.vmap
-    return [vmap(lambda a: a[1:].as_strided((2, 2), (4, 1)))(y), vmap(lambda a: a[1:].as_strided((2, 2), (4, 1), 4))(y),
-            vmap(lambda a: a.t().as_strided((4, 3), (1, 4)))(y), vmap(lambda a: (a * 2).as_strided((2,), (5,)))(y),
-            vmap(vmap(lambda a: a.as_strided((2, 2), (1, 1))))(y),
-            vmap(vmap(lambda a: a.as_strided((2, 2), (1, 1))), in_dims=1)(y)]
+    return [
+        vmap(lambda a: a[1:].as_strided((2, 2), (4, 1)))(y),
+        vmap(lambda a: a[1:].as_strided((2, 2), (4, 1), 4))(y),
+        vmap(lambda a: a.t().as_strided((4, 3), (1, 4)))(y),
+        vmap(lambda a: (a * 2).as_strided((2,), (5,)))(y),
+        vmap(vmap(lambda a: a.as_strided((2, 2), (1, 1))))(y),
+        vmap(vmap(lambda a: a.as_strided((2, 2), (1, 1))), in_dims=1)(y),
+    ]
 
 
 @program
@@ -53,11 +67,18 @@ def strided_derivatives(torch):
 
     def f(a):
         return a.as_strided((2, 2), (1, 1)) ** 3
+
     w = x.clone().requires_grad_()
-    outside, = torch.autograd.grad(func.vmap(f)(w).sum(), w)
-    return [func.vmap(func.grad(lambda a: f(a).sum()))(x), func.vmap(func.jacrev(f))(x), func.vmap(func.jacfwd(f))(x),
-            func.vmap(func.hessian(f))(x), outside,
-            func.jvp(func.vmap(f), (x,), (x,))[1], func.vmap(lambda a: func.jvp(f, (a,), (a,))[1])(x)]
+    (outside,) = torch.autograd.grad(func.vmap(f)(w).sum(), w)
+    return [
+        func.vmap(func.grad(lambda a: f(a).sum()))(x),
+        func.vmap(func.jacrev(f))(x),
+        func.vmap(func.jacfwd(f))(x),
+        func.vmap(func.hessian(f))(x),
+        outside,
+        func.jvp(func.vmap(f), (x,), (x,))[1],
+        func.vmap(lambda a: func.jvp(f, (a,), (a,))[1])(x),
+    ]
 
 
 @program
@@ -66,6 +87,7 @@ def strided_writes(torch):
         b = a.clone()
         b.as_strided((2,), (2,)).mul_(10)
         return b
+
     x, func = grid(torch, 3, 4), torch.func
     return [func.vmap(scaled)(x), func.vmap(func.grad(lambda a: (scaled(a) ** 2).sum()))(x)]
 
@@ -79,10 +101,11 @@ def strided_out_of_the_sample(torch):
             torch.func.vmap(lambda a: a.as_strided(*args))(x[1:])
         except RuntimeError as error:
             return str(error).split("\n")[0]
+
     return [ask((2,), (1,), 7), ask((5,), (1,)), ask((2,), (1,), 0), ask((2,), (1,), -1)]
 
 
-# -- autograd.grad(is_grads_batched=True) -------------------------------------------------------------------------------
+# -- autograd.grad(is_grads_batched=True) ----------------------------------------------------------
 
 
 @program
@@ -92,17 +115,25 @@ def rows_of_gradients(torch):
 
     def ask(*args, **kwargs):
         return list(torch.autograd.grad(*args, is_grads_batched=True, retain_graph=True, **kwargs))
-    return [ask(y, x, eye), ask([y, s], (x, z), [eye, eye[0]]), ask(y, (x, z), eye, allow_unused=True),
-            ask(y, (x, z), eye, materialize_grads=True), outcome(ask, y, x, eye[0]), outcome(ask, y, (x, z), eye),
-            outcome(ask, [y, s], (x, z), [eye, None]), outcome(ask, [y, s], (x, z), [eye, eye[0, :2]]),
-            outcome(ask, y, (x, z), eye, allow_unused=False, materialize_grads=True)]
+
+    return [
+        ask(y, x, eye),
+        ask([y, s], (x, z), [eye, eye[0]]),
+        ask(y, (x, z), eye, allow_unused=True),
+        ask(y, (x, z), eye, materialize_grads=True),
+        outcome(ask, y, x, eye[0]),
+        outcome(ask, y, (x, z), eye),
+        outcome(ask, [y, s], (x, z), [eye, None]),
+        outcome(ask, [y, s], (x, z), [eye, eye[0, :2]]),
+        outcome(ask, y, (x, z), eye, allow_unused=False, materialize_grads=True),
+    ]
 
 
 @program
 def rows_differentiate_again(torch):
     x, v = leaf(torch, 1.0, 2.0), torch.eye(2, dtype=torch.float64, requires_grad=True)
-    g, = torch.autograd.grad((x ** 3).sin(), x, v, create_graph=True, is_grads_batched=True)
-    return [g, list(torch.autograd.grad((g ** 2).sum(), (x, v)))]
+    (g,) = torch.autograd.grad((x**3).sin(), x, v, create_graph=True, is_grads_batched=True)
+    return [g, list(torch.autograd.grad((g**2).sum(), (x, v)))]
 
 
 @program
@@ -111,16 +142,24 @@ def rows_through_hooks_and_functions(torch):
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_backward(x)
-            return x ** 3
+            return x**3
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return 3 * x * x * g
+
     x, seen = leaf(torch, 1.0, 2.0), []
     y = Cube.apply(x)
     y.register_hook(lambda g: seen.append(list(g.shape)) or 2 * g)
-    return [list(torch.autograd.grad(y.exp(), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True)), seen]
+    return [
+        list(
+            torch.autograd.grad(
+                y.exp(), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True
+            )
+        ),
+        seen,
+    ]
 
 
 @program
@@ -129,12 +168,19 @@ def jacobians_at_once(torch):
 
     def f(a, b):
         return a * b.sum(), (a * a).sum().unsqueeze(0)
-    return [[list(row) for row in torch.autograd.functional.jacobian(f, (x, z), vectorize=True)],
-            [list(row) for row in torch.autograd.functional.hessian(lambda a, b: (a ** 3).sum() * b.prod(), (x, z),
-                                                                    vectorize=True)]]
+
+    return [
+        [list(row) for row in torch.autograd.functional.jacobian(f, (x, z), vectorize=True)],
+        [
+            list(row)
+            for row in torch.autograd.functional.hessian(
+                lambda a, b: (a**3).sum() * b.prod(), (x, z), vectorize=True
+            )
+        ],
+    ]
 
 
-# -- tangents lie in memory as their tensors do --------------------------------------------------------------------------
+# -- tangents lie in memory as their tensors do ----------------------------------------------------
 
 
 @program
@@ -150,19 +196,32 @@ def views_of_tangents_that_lie_otherwise(torch):
         b = torch.zeros(3, 2, dtype=a.dtype).t()
         b.as_strided((2,), (3,)).copy_(a[0, 1:])
         return b
-    functions = [lambda a: a.view(-1), lambda a: (a * 2).view(3, 2), lambda a: a.as_strided((2, 2), (2, 1)), written,
-                 into_new]
-    return [list(torch.func.jvp(f, (a,), (b,))) for f in functions for a, b in ((x, t), (t.t().contiguous().t(), x))
-            if f is not functions[0] and f is not functions[1] or a.is_contiguous()]
+
+    functions = [
+        lambda a: a.view(-1),
+        lambda a: (a * 2).view(3, 2),
+        lambda a: a.as_strided((2, 2), (2, 1)),
+        written,
+        into_new,
+    ]
+    return [
+        list(torch.func.jvp(f, (a,), (b,)))
+        for f in functions
+        for a, b in ((x, t), (t.t().contiguous().t(), x))
+        if f is not functions[0] and f is not functions[1] or a.is_contiguous()
+    ]
 
 
 test_program = program.test()
 
 
 def test_is_grads_batched_is_the_loop():
-    """Through layers, sorting and indexing, recorded or not; the node's rules run once for all rows."""
+    """Through layers, sorting and indexing, recorded or not; the node's rules run once for all
+    rows."""
     rushlight.manual_seed(0)
-    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 4)).double()
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 4)
+    ).double()
     x = rushlight.randn(3, 1, 6, 6, dtype=rushlight.float64, requires_grad=True)
     y = F.log_softmax(net(x), -1).sort(-1)[0][:, [0, 2, 2]]
     vs = rushlight.randn(5, 3, 3, dtype=rushlight.float64)
@@ -175,11 +234,14 @@ def test_is_grads_batched_is_the_loop():
         rows = [rushlight.autograd.grad(y, inputs, v, True) for v in vs]
         for g, each in zip(made, zip(*rows)):
             assert g.requires_grad is create_graph
-            np.testing.assert_allclose(g.detach(), np.stack([e._array for e in each]), rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(
+                g.detach(), np.stack([e._array for e in each]), rtol=1e-10, atol=1e-12
+            )
 
 
 def test_rows_whose_rule_has_no_batches_run_one_by_one():
-    """The gradient of a recurrent layer is one op on all its steps; it says once that it is slow."""
+    """The gradient of a recurrent layer is one op on all its steps; it says once that it is
+    slow."""
     rushlight.manual_seed(0)
     net, x = nn.LSTM(2, 3).double(), rushlight.randn(4, 1, 2, dtype=rushlight.float64)
     y, vs = net(x)[0], rushlight.randn(5, 4, 1, 3, dtype=rushlight.float64)
@@ -205,18 +267,27 @@ def test_anomaly_detection_looks_at_all_samples():
 def test_tangents_of_batches_lie_as_their_tensors():
     x = rushlight.arange(12.0, dtype=rushlight.float64).reshape(2, 2, 3)
     t = rushlight.arange(12.0, dtype=rushlight.float64).reshape(2, 3, 2).mT
-    for f in (lambda a: a.view(-1), lambda a: a.as_strided((2, 2), (3, 1)), lambda a: (a * 2).view(3, 2) ** 2):
+    for f in (
+        lambda a: a.view(-1),
+        lambda a: a.as_strided((2, 2), (3, 1)),
+        lambda a: (a * 2).view(3, 2) ** 2,
+    ):
         made = vmap(lambda a, b, f=f: jvp(f, (a,), (b,))[1], in_dims=(0, 0))(x, t)
         for i in range(2):
             expected = jvp(f, (x[i].clone(),), (t[i].contiguous(),))[1]
             np.testing.assert_allclose(made[i], expected)
 
 
-# -- attention, one op on many tensors -----------------------------------------------------------------------------------
+# -- attention, one op on many tensors -------------------------------------------------------------
 
-ATTENTION = {"all": ((0, 0, 0), {}, None), "shared keys": ((0, None, 0), {}, None),
-             "causal": ((0, 0, 0), {"is_causal": True}, None), "shared mask": ((0, 0, 0, None), {}, (4, 6)),
-             "a mask each": ((None, None, None, 0), {}, (4, 6)), "masked heads": ((0, 0, 0, 0), {}, (2, 1, 6))}
+ATTENTION = {
+    "all": ((0, 0, 0), {}, None),
+    "shared keys": ((0, None, 0), {}, None),
+    "causal": ((0, 0, 0), {"is_causal": True}, None),
+    "shared mask": ((0, 0, 0, None), {}, (4, 6)),
+    "a mask each": ((None, None, None, 0), {}, (4, 6)),
+    "masked heads": ((0, 0, 0, 0), {}, (2, 1, 6)),
+}
 
 
 @pytest.mark.filterwarnings("error")
@@ -226,20 +297,25 @@ def test_attention_of_samples_is_the_loop(name):
     dims, how, mask = ATTENTION[name]
     shapes = [(2, 4, 5), (2, 6, 5), (2, 6, 5)] + [mask] * (mask is not None)
     rushlight.manual_seed(0)
-    given = [rushlight.randn(*([3] if d == 0 else []), *shape, dtype=rushlight.float64) for shape, d in zip(shapes, dims)]
+    given = [
+        rushlight.randn(*([3] if d == 0 else []), *shape, dtype=rushlight.float64)
+        for shape, d in zip(shapes, dims)
+    ]
 
     def f(*args):
         made = F.scaled_dot_product_attention(*args, **how)
         return (made.sin() * made).sum(), made
+
     made, value = vmap(grad(f, tuple(range(len(given))), has_aux=True), in_dims=dims)(*given)
     for i in range(3):
-        expected, one = grad(f, tuple(range(len(given))), has_aux=True)(*[a if d is None else a[i]
-                                                                          for a, d in zip(given, dims)])
+        expected, one = grad(f, tuple(range(len(given))), has_aux=True)(
+            *[a if d is None else a[i] for a, d in zip(given, dims)]
+        )
         for a, b in zip((*made, value), (*expected, one)):
             np.testing.assert_allclose(a[i], b, rtol=1e-9, atol=1e-12)
 
 
-# -- random numbers ----------------------------------------------------------------------------------------------------
+# -- random numbers --------------------------------------------------------------------------------
 
 
 @program
@@ -248,13 +324,15 @@ def choices_of_rows(torch):
     torch.manual_seed(1)
     weights, each = grid(torch, 3, 2, 6) + 1, grid(torch, 3)
     draw = partial(torch.func.vmap, randomness="different")
-    return [draw(lambda w: torch.multinomial(w, 3))(weights),
-            draw(lambda w: torch.multinomial(w, 3, True), in_dims=2)(weights),
-            draw(lambda _: torch.multinomial(weights[0], 3))(each),
-            draw(draw(lambda w: torch.multinomial(w, 2)))(grid(torch, 2, 3, 2, 4) + 1)]
+    return [
+        draw(lambda w: torch.multinomial(w, 3))(weights),
+        draw(lambda w: torch.multinomial(w, 3, True), in_dims=2)(weights),
+        draw(lambda _: torch.multinomial(weights[0], 3))(each),
+        draw(draw(lambda w: torch.multinomial(w, 2)))(grid(torch, 2, 3, 2, 4) + 1),
+    ]
 
 
-# -- a user's Function of lists of tensors -------------------------------------------------------------------------------
+# -- a user's Function of lists of tensors ---------------------------------------------------------
 
 
 @program
@@ -294,9 +372,16 @@ def functions_of_lists(torch):
 
 def test_the_rule_of_a_function_gives_outputs_and_their_dims():
     def rule(answer):
-        return type("Odd", (rushlight.autograd.Function,), {
-            "forward": staticmethod(lambda x: x), "setup_context": staticmethod(lambda ctx, inputs, output: None),
-            "vmap": staticmethod(lambda info, in_dims, x: answer(x))}).apply
+        return type(
+            "Odd",
+            (rushlight.autograd.Function,),
+            {
+                "forward": staticmethod(lambda x: x),
+                "setup_context": staticmethod(lambda ctx, inputs, output: None),
+                "vmap": staticmethod(lambda info, in_dims, x: answer(x)),
+            },
+        ).apply
+
     for answer in (lambda x: x, lambda x: (x, x, 0, 0)):
         with pytest.raises(RuntimeError, match="to have two returns"):
             vmap(rule(answer))(rushlight.ones(2))

@@ -1,9 +1,10 @@
 """Random bodies of functions: ops, views and in-place writes on tensors of small shapes.
 
-A line is a template with holes, filled with random variables, dimensions and numbers. `{C}` stands where torch's result
-lies in another order (docs/differences.md). torch runs each line as soon as it
-is made, on one sample: a line that torch refuses is dropped, and the shapes of the results are known.
-"""
+A line is a template with holes, filled with random variables, dimensions and numbers. `{C}` stands
+where torch's result lies in another order (docs/differences.md). torch runs each line as soon as it
+is made, on one sample: a line that torch refuses is dropped, and the shapes of the results are
+known."""
+
 from __future__ import annotations
 
 import random
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 
-LIMIT = 36                                        # elements of a value, at most
+LIMIT = 36  # elements of a value, at most
 
 POINTWISE = """
 {a}.sin()|{a}.cos()|{a}.tanh()|{a}.sigmoid()|({a} * 0.5).exp()|{a} * {a}|{a} ** 2|{a} ** 3|{a} * 1|{a}.clone()|-{a}
@@ -139,29 +140,64 @@ VIEWS = """
 {w}[:]|{w}[None]|{w}.expand(1, *{w}.shape)|{w}.unfold({d}, 2, 2)|{w}.swapaxes({d}, {e})
 """.strip()
 
-MODULES = ["Linear({n}, 2)", "Linear({n}, 2, bias=False)", "LayerNorm({n})", "Sequential(t.nn.Linear({n}, 2), t.nn.Tanh())",
-           "Dropout(0.5).eval()", "GRUCell({n}, 2)", "RNNCell({n}, 2)", "LSTMCell({n}, 2)", "Softmax(-1)",
-           "ReLU(inplace=True)", "SiLU(inplace=True)", "PReLU()", "RMSNorm({n})", "BatchNorm1d({n}).eval()",
-           "BatchNorm1d({n})",
-           "BatchNorm1d({n}, track_running_stats=False)", "BatchNorm1d({n}, affine=False)", "InstanceNorm1d(2)",
-           "Conv1d(2, 2, 2)", "Conv1d(2, 2, 1, bias=False)", "GroupNorm(1, 2)", "Bilinear({n}, {n}, 2)", "Flatten(0)",
-           "Sequential(t.nn.Linear({n}, {n}), t.nn.ReLU(inplace=True), t.nn.Linear({n}, 1))",
-           "MultiheadAttention({n}, 1, batch_first=True)", "Sequential(t.nn.Linear({n}, 2), t.nn.LayerNorm(2))"]
+MODULES = [
+    "Linear({n}, 2)",
+    "Linear({n}, 2, bias=False)",
+    "LayerNorm({n})",
+    "Sequential(t.nn.Linear({n}, 2), t.nn.Tanh())",
+    "Dropout(0.5).eval()",
+    "GRUCell({n}, 2)",
+    "RNNCell({n}, 2)",
+    "LSTMCell({n}, 2)",
+    "Softmax(-1)",
+    "ReLU(inplace=True)",
+    "SiLU(inplace=True)",
+    "PReLU()",
+    "RMSNorm({n})",
+    "BatchNorm1d({n}).eval()",
+    "BatchNorm1d({n})",
+    "BatchNorm1d({n}, track_running_stats=False)",
+    "BatchNorm1d({n}, affine=False)",
+    "InstanceNorm1d(2)",
+    "Conv1d(2, 2, 2)",
+    "Conv1d(2, 2, 1, bias=False)",
+    "GroupNorm(1, 2)",
+    "Bilinear({n}, {n}, 2)",
+    "Flatten(0)",
+    "Sequential(t.nn.Linear({n}, {n}), t.nn.ReLU(inplace=True), t.nn.Linear({n}, 1))",
+    "MultiheadAttention({n}, 1, batch_first=True)",
+    "Sequential(t.nn.Linear({n}, 2), t.nn.LayerNorm(2))",
+]
 
 
 def table(text: str) -> list[str]:
     return [part for line in text.split("\n") for part in line.split("|")]
 
 
-OPS = {"pointwise": table(POINTWISE), "reduction": table(REDUCTIONS), "shape": table(SHAPES), "product": table(PRODUCTS),
-       "write": table(WRITES), "view": table(VIEWS)}
-WEIGHTS = {"pointwise": 10, "reduction": 4, "shape": 5, "product": 2, "write": 9, "view": 4, "special": 4}
+OPS = {
+    "pointwise": table(POINTWISE),
+    "reduction": table(REDUCTIONS),
+    "shape": table(SHAPES),
+    "product": table(PRODUCTS),
+    "write": table(WRITES),
+    "view": table(VIEWS),
+}
+WEIGHTS = {
+    "pointwise": 10,
+    "reduction": 4,
+    "shape": 5,
+    "product": 2,
+    "write": 9,
+    "view": 4,
+    "special": 4,
+}
 MOVES = re.compile(r"\.(t|unsqueeze|transpose|squeeze|swapaxes|detach)_\(")
 SCALARS = ("0.5", "-0.7", "2.0", "1.5", "2", "-1")
 
 
 def memory(x: torch.Tensor) -> int | None:
-    """Where the tensor's memory begins; None for one that has none, which some transform has left behind."""
+    """Where the tensor's memory begins; None for one that has none, which some transform has left
+    behind."""
     try:
         return x.untyped_storage().data_ptr()
     except RuntimeError:
@@ -169,15 +205,22 @@ def memory(x: torch.Tensor) -> int | None:
 
 
 def apart(x: torch.Tensor) -> bool:
-    """Whether each element has a place of its own in memory: torch writes to some that have none."""
+    """Whether each element has a place of its own in memory: torch writes to some that have
+    none."""
     room = 1 + sum((size - 1) * step for size, step in zip(x.shape, x.stride()))
-    return not x.numel() or torch.arange(room).as_strided(x.shape, x.stride()).unique().numel() == x.numel()
+    return (
+        not x.numel()
+        or torch.arange(room).as_strided(x.shape, x.stride()).unique().numel() == x.numel()
+    )
 
 
 class Body:
-    """The lines of one function, whose arguments and results so far stand in `scope` with the values of one sample."""
+    """The lines of one function, whose arguments and results so far stand in `scope` with the
+    values of one sample."""
 
-    def __init__(self, rng: random.Random, scope: dict, arguments: dict[str, Any], indent: str = "    "):
+    def __init__(
+        self, rng: random.Random, scope: dict, arguments: dict[str, Any], indent: str = "    "
+    ):
         self.rng, self.scope, self.indent = rng, {**scope, **arguments}, indent
         self.lines: list[str] = []
         self.floats = [n for n, x in arguments.items() if x.is_floating_point()]
@@ -187,7 +230,7 @@ class Body:
         self.theirs = {None, *map(memory, arguments.values())}
         self.writes_to_arguments = rng.random() < 0.04
 
-    # -- running lines -------------------------------------------------------------------------------------------------
+    # -- running lines -----------------------------------------------------------------------------
 
     def tried(self, line: str, name: str | None = None) -> bool:
         """Whether torch runs the line; then it is the function's next."""
@@ -224,48 +267,95 @@ class Body:
             name += "0"
         return name if self.tried(f"{name} = {text}", name) else None
 
-    # -- filling templates ---------------------------------------------------------------------------------------------
+    # -- filling templates -------------------------------------------------------------------------
 
     def chosen(self) -> str:
         """A variable, one of the last more often."""
         return self.rng.choice(self.floats[-3:] if self.rng.random() < 0.6 else self.floats)
 
     def like(self, name: str, apart: str | None = None) -> str:
-        """A variable of the same shape, more often than not; one that shares no memory with `apart`."""
-        found = self.floats if apart is None else [n for n in self.floats if self.memory(n) != self.memory(apart)]
+        """A variable of the same shape, more often than not; one that shares no memory with
+        `apart`."""
+        found = (
+            self.floats
+            if apart is None
+            else [n for n in self.floats if self.memory(n) != self.memory(apart)]
+        )
         same = [n for n in found if self.scope[n].shape == self.scope[name].shape and n != name]
-        return self.rng.choice(same) if same and self.rng.random() < 0.6 else self.rng.choice(found or [f"{name}.sin()"])
+        return (
+            self.rng.choice(same)
+            if same and self.rng.random() < 0.6
+            else self.rng.choice(found or [f"{name}.sin()"])
+        )
 
     def memory(self, name: str) -> int | None:
         return memory(self.scope[name])
 
     def writable(self) -> str | None:
-        """A variable that may be written to: its elements have places of their own, which are not those of an argument, but
-        for a few functions."""
-        found = [n for n in self.floats if (self.writes_to_arguments or self.memory(n) not in self.theirs)
-                 and apart(self.scope[n])]
+        """A variable that may be written to: its elements have places of their own, which are not
+        those of an argument, but for a few functions."""
+        found = [
+            n
+            for n in self.floats
+            if (self.writes_to_arguments or self.memory(n) not in self.theirs)
+            and apart(self.scope[n])
+        ]
         return self.rng.choice(found) if found else None
 
     def key(self, x: torch.Tensor) -> str:
         """A key for indexing."""
         rng = self.rng
-        parts = ["0", "1", "-1", ":", "1:", ":1", "::2", "...", "None", "[1, 0]", "t.tensor([0, 1])", "t.tensor(1)", "[0]",
-                 "t.tensor([0, 0])", "...", ":", "0", "t.tensor([[0, 1]])", "True", *self.ints, *self.ints]
+        parts = [
+            "0",
+            "1",
+            "-1",
+            ":",
+            "1:",
+            ":1",
+            "::2",
+            "...",
+            "None",
+            "[1, 0]",
+            "t.tensor([0, 1])",
+            "t.tensor(1)",
+            "[0]",
+            "t.tensor([0, 0])",
+            "...",
+            ":",
+            "0",
+            "t.tensor([[0, 1]])",
+            "True",
+            *self.ints,
+            *self.ints,
+        ]
         count = rng.choice([1, 1, 1, 2, 2, 3])
         if rng.random() < 0.05:
             return self.mask(x)
         chosen = [rng.choice(parts) for _ in range(count)]
-        if any("[" in part or part in self.ints for part in chosen):     # with True, torch's vmap writes elsewhere
+        if any(
+            "[" in part or part in self.ints for part in chosen
+        ):  # with True, torch's vmap writes elsewhere
             chosen = [part for part in chosen if part != "True"]
-        return ", ".join(part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i])
+        return ", ".join(
+            part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i]
+        )
 
     def mask(self, x: torch.Tensor) -> str:
         rng = self.rng
         if self.masks and rng.random() < 0.3:
             return rng.choice(self.masks)
         a = self.chosen()
-        return rng.choice([f"{a} > 0.1", f"{a} < 0.0", f"{a}.abs() > 0.5", f"{a}[0] > 0", "t.tensor([True, False])",
-                           "t.tensor([True, False, True])", "t.tensor(True)"])
+        return rng.choice(
+            [
+                f"{a} > 0.1",
+                f"{a} < 0.0",
+                f"{a}.abs() > 0.5",
+                f"{a}[0] > 0",
+                "t.tensor([True, False])",
+                "t.tensor([True, False, True])",
+                "t.tensor(True)",
+            ]
+        )
 
     def filled(self, template: str, a: str) -> str:
         """The template with `a` as its subject and random parts."""
@@ -281,16 +371,28 @@ class Body:
         else:
             shape = [1, -1]
         holes = {
-            "a": lambda: a, "w": lambda: a, "b": lambda: b, "c": lambda: self.like(a, apart), "z": self.zero_dim,
-            "d": lambda: str(rng.randrange(-dims, dims)), "e": lambda: str(rng.randrange(-dims, dims)),
-            "s": lambda: rng.choice(SCALARS), "s1": lambda: rng.choice(("2.0", "1.5")),
+            "a": lambda: a,
+            "w": lambda: a,
+            "b": lambda: b,
+            "c": lambda: self.like(a, apart),
+            "z": self.zero_dim,
+            "d": lambda: str(rng.randrange(-dims, dims)),
+            "e": lambda: str(rng.randrange(-dims, dims)),
+            "s": lambda: rng.choice(SCALARS),
+            "s1": lambda: rng.choice(("2.0", "1.5")),
             "n": lambda: str(x.shape[-2] if x.dim() > 1 else 2),
             "C": lambda: ".clone(memory_format=t.contiguous_format)",
             "i0": lambda: str(rng.randrange(-1, 2)),
-            "m": lambda: self.mask(x), "K": lambda: self.key(x), "Z": lambda: ", ".join(map(str, shape)),
+            "m": lambda: self.mask(x),
+            "K": lambda: self.key(x),
+            "Z": lambda: ", ".join(map(str, shape)),
             "P": lambda: ", ".join(map(str, rng.sample(range(x.dim()), x.dim()))) or "()",
-            "I": lambda: rng.choice([*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]),
-            "l": lambda: rng.choice([*self.ints, "t.tensor([1, 0])", "t.tensor([0, 1, 1])", "t.tensor(1)"]),
+            "I": lambda: rng.choice(
+                [*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]
+            ),
+            "l": lambda: rng.choice(
+                [*self.ints, "t.tensor([1, 0])", "t.tensor([0, 1, 1])", "t.tensor(1)"]
+            ),
             "R": lambda: repr(rng.choice(["sum", "mean", "amax", "amin"])),
             "red": lambda: repr(rng.choice(["sum", "mean", "none"])),
             "eye": lambda: f"t.eye({x.shape[-2] if x.dim() > 1 else 2}).to({a}.dtype)",
@@ -301,7 +403,7 @@ class Body:
         a = self.chosen()
         return a if self.scope[a].dim() == 0 else f"{a}.sum()"
 
-    # -- lines ---------------------------------------------------------------------------------------------------------
+    # -- lines -------------------------------------------------------------------------------------
 
     def line(self) -> None:
         """Add a line of some kind, if torch runs it."""
@@ -327,19 +429,31 @@ class Body:
             self.tried(self.filled(self.rng.choice(OPS["write"]), w))
         if self.rng.random() < 0.8:
             self.tried(self.filled(self.rng.choice(OPS["write"]), v))
-        self.floats.append(w)                     # the base matters most
+        self.floats.append(w)  # the base matters most
 
     def written(self) -> None:
         w = self.writable()
         if w is None:
             a = self.chosen()
-            w = self.assigned(self.rng.choice([f"{a} * 1", f"{a}.clone()", f"{a}.sin()", f"t.zeros_like({a})",
-                                               f"{a}.new_zeros({a}.shape)", f"t.empty_like({a}).copy_({a})"]))
+            w = self.assigned(
+                self.rng.choice(
+                    [
+                        f"{a} * 1",
+                        f"{a}.clone()",
+                        f"{a}.sin()",
+                        f"t.zeros_like({a})",
+                        f"{a}.new_zeros({a}.shape)",
+                        f"t.empty_like({a}).copy_({a})",
+                    ]
+                )
+            )
         if w is None:
             return
         for _ in range(6):
             line = self.filled(self.rng.choice(OPS["write"]), w)
-            if self.memory(w) in self.theirs and MOVES.search(line):     # the shape of an argument is torch's affair
+            if self.memory(w) in self.theirs and MOVES.search(
+                line
+            ):  # the shape of an argument is torch's affair
                 continue
             if self.tried(line):
                 x = self.scope[w]
@@ -354,14 +468,19 @@ class Body:
         text = self.filled(rng.choice(OPS["pointwise"]), a)
         which = rng.randrange(12)
         if which < 2:
-            mode = rng.choice(["no_grad", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled"])
+            mode = rng.choice(
+                ["no_grad", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled"]
+            )
             self.tried(f"with t.{mode}({'False' if mode[0] == 's' else ''}): {name} = {text}", name)
         elif which == 2:
             w = self.writable()
             if w:
-                self.tried(f"with t.{rng.choice(['no_grad', 'enable_grad'])}(): " + self.filled(rng.choice(OPS["write"]), w))
+                self.tried(
+                    f"with t.{rng.choice(['no_grad', 'enable_grad'])}(): "
+                    + self.filled(rng.choice(OPS["write"]), w)
+                )
         elif which == 3:
-            if (made := self.assigned(text)) is not None:                # torch crashes for some views
+            if (made := self.assigned(text)) is not None:  # torch crashes for some views
                 self.tried(f"if {made}.requires_grad: {made}.register_hook(lambda g: g * 2)")
         elif which == 4:
             self.tried(f"if {a}.sum() > 0: {name} = {text}\n", name)
@@ -370,11 +489,21 @@ class Body:
         elif which < 8:
             self.called(a)
         elif which == 8:
-            self.tried("with t.autograd.graph.saved_tensors_hooks(lambda q: q, lambda q: q): "
-                       f"{name} = {text}", name)
+            self.tried(
+                "with t.autograd.graph.saved_tensors_hooks(lambda q: q, lambda q: q): "
+                f"{name} = {text}",
+                name,
+            )
         elif which == 9:
-            draw = rng.choice(["t.rand_like({a})", "t.randn_like({a})", "t.bernoulli({a}.sigmoid())", "F.dropout({a}, 0.5)",
-                               "t.randn(2, dtype={a}.dtype)"])
+            draw = rng.choice(
+                [
+                    "t.rand_like({a})",
+                    "t.randn_like({a})",
+                    "t.bernoulli({a}.sigmoid())",
+                    "F.dropout({a}, 0.5)",
+                    "t.randn(2, dtype={a}.dtype)",
+                ]
+            )
             self.assigned(f"{a} * {draw}".replace("{a}", a))
         elif which == 10:
             self.tried(f"with t.autocast('cpu', dtype=t.bfloat16): {name} = {text}", name)
@@ -387,15 +516,28 @@ class Body:
         if not made:
             return
         n = self.rng.choice(made)
-        if "inplace=True" in repr(self.scope[n]) and self.memory(a) in self.theirs and not self.writes_to_arguments:
+        if (
+            "inplace=True" in repr(self.scope[n])
+            and self.memory(a) in self.theirs
+            and not self.writes_to_arguments
+        ):
             return
         b = self.like(a)
         scaled = f"{{k: p.detach() * {b}.sigmoid().mean() for k, p in {n}.named_parameters()}}"
         stacked = f"*func.stack_module_state([{n}, {n}])"
-        for text in self.rng.sample([f"{n}.apply({a})", f"{n}.apply({a}, {b})"] if n[0] == "S" else [
-                f"{n}({a})", f"{n}({a})[0]", f"{n}({a}, {b})", f"{n}({a}, {a}, {a})[0]",
+        for text in self.rng.sample(
+            [f"{n}.apply({a})", f"{n}.apply({a}, {b})"]
+            if n[0] == "S"
+            else [
+                f"{n}({a})",
+                f"{n}({a})[0]",
+                f"{n}({a}, {b})",
+                f"{n}({a}, {a}, {a})[0]",
                 f"func.functional_call({n}, {scaled}, ({a},))",
-                f"func.vmap(lambda p, u: func.functional_call({n}, (p, u), ({a},)))({stacked})"], 2):
+                f"func.vmap(lambda p, u: func.functional_call({n}, (p, u), ({a},)))({stacked})",
+            ],
+            2,
+        ):
             if self.assigned(text):
                 return
 
@@ -407,13 +549,22 @@ class Body:
         if rng.random() < 0.3 and self.tried(f"def f0(q): return {text}"):
             text = "f0(q)"
         total = f"lambda q: ({text}).sum()"
-        self.assigned(rng.choice([
-            f"func.grad({total})({a})", f"func.vmap(lambda q: {text})({a})",
-            f"func.jvp(lambda q: {text}, ({a},), ({a}.cos(),))[1]",
-            f"func.vjp(lambda q: {text}, {a})[1](t.ones_like({a}))[0]", f"func.jacrev({total})({a})",
-            f"func.jacfwd({total})({a})", f"func.vmap(func.grad({total}))({a})", f"func.grad_and_value({total})({a})[0]",
-            f"func.hessian({total})({a}).sum(0)",
-            f"t.utils.checkpoint.checkpoint(lambda q: {text}, {a}, use_reentrant=False)"]))
+        self.assigned(
+            rng.choice(
+                [
+                    f"func.grad({total})({a})",
+                    f"func.vmap(lambda q: {text})({a})",
+                    f"func.jvp(lambda q: {text}, ({a},), ({a}.cos(),))[1]",
+                    f"func.vjp(lambda q: {text}, {a})[1](t.ones_like({a}))[0]",
+                    f"func.jacrev({total})({a})",
+                    f"func.jacfwd({total})({a})",
+                    f"func.vmap(func.grad({total}))({a})",
+                    f"func.grad_and_value({total})({a})[0]",
+                    f"func.hessian({total})({a}).sum(0)",
+                    f"t.utils.checkpoint.checkpoint(lambda q: {text}, {a}, use_reentrant=False)",
+                ]
+            )
+        )
         self.scope.pop("q", None)
 
     def result(self) -> str:
@@ -423,4 +574,7 @@ class Body:
         made = [n for n in self.floats if n not in self.given] or self.floats
         last = last if rng.random() < 0.7 else rng.choice(made)
         other = rng.choice(made)
-        return rng.choices([last, f"{last}, {other}", f"{last} + {other}.sum()", f"{last}.sum() * {other}"], [5, 1, 2, 1])[0]
+        return rng.choices(
+            [last, f"{last}, {other}", f"{last} + {other}.sum()", f"{last}.sum() * {other}"],
+            [5, 1, 2, 1],
+        )[0]

@@ -1,4 +1,6 @@
-"""Calls of every operator that torch's own suites test, as texts: its samples are written out, each input in a layout."""
+"""Calls of every operator that torch's own suites test, as texts: its samples are written out, each
+input in a layout."""
+
 from __future__ import annotations
 
 import random
@@ -8,17 +10,21 @@ from typing import Any
 
 import memory_layouts
 
-MOST = 80                                        # elements of a sample's inputs
-# torch leaves these results as LAPACK, or MKL's FFT, has written them, most of them column after column.
-AS_LEFT = re.compile(r"linalg|fft|lu|qr|svd|cholesky|inverse|eig|lstsq|solve|geqrf|householder|pinverse|matrix_power")
+MOST = 80  # elements of a sample's inputs
+# torch leaves these results as LAPACK, or MKL's FFT, has written them, most of them column after
+# column.
+AS_LEFT = re.compile(
+    r"linalg|fft|lu|qr|svd|cholesky|inverse|eig|lstsq|solve|geqrf|householder|pinverse|matrix_power"
+)
 KINDS = ("float32", "float32", "float32", "int64", "bool", "complex64", "bfloat16")
 
 
 @cache
 def operators() -> list[Any]:
-    """torch's database, without what only runs on other devices or is no function of torch's; native_group_norm reads its
-    weights as if they had no gaps."""
+    """torch's database, without what only runs on other devices or is no function of torch's;
+    native_group_norm reads its weights as if they had no gaps."""
     from torch.testing._internal.common_methods_invocations import op_db
+
     apart = re.compile("jiterator|sparse|empty|native_group_norm")
     return [op for op in op_db if path(op) and not apart.search(op.name)]
 
@@ -26,6 +32,7 @@ def operators() -> list[Any]:
 def path(op: Any) -> str:
     """How users write the function, or '' if it is a method alone."""
     import torch
+
     found: Any = torch
     for part in op.name.split("."):
         found = getattr(found, part, None)
@@ -36,6 +43,7 @@ def path(op: Any) -> str:
 def samples(number: int, kind: str) -> list[Any]:
     """The small samples of an operator in one dtype; none where the operator does not take it."""
     import torch
+
     op, dtype = operators()[number], getattr(torch, kind)
     if dtype not in op.supported_dtypes("cpu"):
         return []
@@ -46,6 +54,7 @@ def samples(number: int, kind: str) -> list[Any]:
 def tensors(sample: Any) -> list[Any]:
     import torch
     from torch.utils import _pytree as pytree
+
     leaves = pytree.tree_leaves((sample.input, sample.args, sample.kwargs))
     return [x for x in leaves if isinstance(x, torch.Tensor)]
 
@@ -67,7 +76,9 @@ def call(rng: random.Random) -> tuple[list[str], str, list[str]]:
         if rng.random() < 0.3 and names and args[0] == names[0]:
             short = op.name.split(".")[-1]
             overlaps = any("as_strided" in line or "unfold(" in line for line in lines)
-            method = short + "_" if op.inplace_variant and not overlaps and rng.random() < 0.6 else short
+            method = (
+                short + "_" if op.inplace_variant and not overlaps and rng.random() < 0.6 else short
+            )
             return lines, f"{names[0]}.{method}({', '.join(args[1:] + kwargs)})", names
         return lines, f"{path(op)}({', '.join(args + kwargs)})", names
 
@@ -75,6 +86,7 @@ def call(rng: random.Random) -> tuple[list[str], str, list[str]]:
 def written(rng: random.Random, value: Any, lines: list[str], names: list[str]) -> str:
     """An argument as text; a tensor's lines are added. TypeError for what has no text here."""
     import torch
+
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided:
             raise TypeError("no strided tensor")
@@ -84,7 +96,9 @@ def written(rng: random.Random, value: Any, lines: list[str], names: list[str]) 
         items = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in flat]
         text = "[" + ", ".join(items).replace("inf", "math.inf").replace("nan", "math.nan") + "]"
         values = f"t.tensor({text}, dtype={value.dtype}).reshape({shape})".replace("torch.", "t.")
-        lines += memory_layouts.laid(rng, names[-1], values, shape, keep=not value.is_floating_point() or rng.random() < 0.7)
+        lines += memory_layouts.laid(
+            rng, names[-1], values, shape, keep=not value.is_floating_point() or rng.random() < 0.7
+        )
         return names[-1]
     if isinstance(value, (list, tuple)):
         inside = ", ".join(written(rng, v, lines, names) for v in value)

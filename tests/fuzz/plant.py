@@ -1,9 +1,10 @@
-"""Plant faults in rushlight and count how many each fuzzer finds: `python tests/fuzz/plant.py --seconds 30`.
+"""Plant faults in rushlight and count how many each fuzzer finds: `python tests/fuzz/plant.py
+--seconds 30`.
 
-Each fault is one wrong line, as a mistake would make it: a sign, a lost tangent, a missing version, a swapped stride. A fuzzer
-has found it when an answer is wrong that is right without the fault. Each pair of a fault and a fuzzer runs in a process of
-its own, for so many seconds.
-"""
+Each fault is one wrong line, as a mistake would make it: a sign, a lost tangent, a missing version,
+a swapped stride. A fuzzer has found it when an answer is wrong that is right without the fault.
+Each pair of a fault and a fuzzer runs in a process of its own, for so many seconds."""
+
 from __future__ import annotations
 
 import argparse
@@ -31,11 +32,15 @@ def module(name: str) -> Any:
     return importlib.import_module(f"rushlight.{name}")
 
 
-# -- writes, versions, hooks -----------------------------------------------------------------------------------------------
+# -- writes, versions, hooks -----------------------------------------------------------------------
+
 
 @fault
 def gradient_of_a_write_leaks_to_what_was_there() -> None:
-    module("autograd._views").CopySlices.tensors = lambda self, g: (g.clone(), self.region.of(g).clone())
+    module("autograd._views").CopySlices.tensors = lambda self, g: (
+        g.clone(),
+        self.region.of(g).clone(),
+    )
 
 
 @fault
@@ -50,6 +55,7 @@ def version_is_not_counted() -> None:
     def stamp(writes: Any, where: Any) -> None:
         writes.where, writes.stamp = where, clock.tick()
         clock.clock.last_write = writes.stamp
+
     views.stamp = stamp
 
 
@@ -89,7 +95,8 @@ def sine_has_a_wrong_sign_backward() -> None:
     op.rules["x"] = lambda g, x: -g * cos(x)  # noqa: F821  (named by its world)
 
 
-# -- transforms ------------------------------------------------------------------------------------------------------------
+# -- transforms ------------------------------------------------------------------------------------
+
 
 @fault
 def batching_rule_has_a_wrong_sign() -> None:
@@ -110,8 +117,14 @@ def tangent_of_the_second_factor_is_lost() -> None:
     tangents = module("autograd.tangents")
     derivative = tangents.derivative
     module("autograd.forward_ad").derivative = lambda op, args, outs, given, record: derivative(
-        op, args, outs, [*given[:1], *[None] * len(given[1:])] if op.name in ("mul", "mm") and given[0] is not None else given,
-        record)
+        op,
+        args,
+        outs,
+        [*given[:1], *[None] * len(given[1:])]
+        if op.name in ("mul", "mm") and given[0] is not None
+        else given,
+        record,
+    )
 
 
 @fault
@@ -138,7 +151,8 @@ def out_dims_are_ignored() -> None:
     mapping.unwrapped = lambda func, t, dim, level: unwrapped(func, t, dim and 0, level)
 
 
-# -- compile ---------------------------------------------------------------------------------------------------------------
+# -- compile ---------------------------------------------------------------------------------------
+
 
 @fault
 def compiled_program_takes_other_numbers_for_the_same() -> None:
@@ -147,6 +161,7 @@ def compiled_program_takes_other_numbers_for_the_same() -> None:
 
     def of_type(value: Any, flat: list, others: list) -> Any:
         return type(value) if type(value) in (int, float) else signature(value, flat, others)
+
     for name in ("facts", "trees", "function", "entry", "guards", "holds"):
         place = module(f"compile.{name}")
         if hasattr(place, "equal"):
@@ -159,11 +174,14 @@ def compiled_program_takes_other_numbers_for_the_same() -> None:
 def multiplication_by_two_is_left_out() -> None:
     simplify, check = module("compile.passes.simplify"), module("compile.check")
     is_one = simplify.is_one
-    simplify.is_one = lambda v: is_one(v) or getattr(v, "size", 0) == 1 and float(v.ravel()[0]) == 2.0
+    simplify.is_one = lambda v: (
+        is_one(v) or getattr(v, "size", 0) == 1 and float(v.ravel()[0]) == 2.0
+    )
     check.difference = lambda *args: ""
 
 
-# -- layouts ---------------------------------------------------------------------------------------------------------------
+# -- layouts ---------------------------------------------------------------------------------------
+
 
 @fault
 def copies_forget_their_strides() -> None:
@@ -182,10 +200,12 @@ def images_lose_channels_last() -> None:
                 setattr(place, helper, lambda a: False)
 
 
-# -- running ---------------------------------------------------------------------------------------------------------------
+# -- running ---------------------------------------------------------------------------------------
+
 
 def search(name: str, kind: str, seconds: float, seed: int) -> str:
-    """Plant the fault and run the fuzzer until it makes an answer wrong: after how many programs and seconds, or ''."""
+    """Plant the fault and run the fuzzer until it makes an answer wrong: after how many programs
+    and seconds, or ''."""
     fuzzer = importlib.import_module(kind)
     sides = getattr(fuzzer, "sides", harness.torch_and_ours)()
 
@@ -195,6 +215,7 @@ def search(name: str, kind: str, seconds: float, seed: int) -> str:
     def right_without_the_fault() -> None:
         while True:
             line.send(not is_wrong(line.recv()))
+
     here, line = multiprocessing.Pipe()
     multiprocessing.get_context("fork").Process(target=right_without_the_fault, daemon=True).start()
     FAULTS[name]()
@@ -223,8 +244,22 @@ def main() -> None:
     counts = dict.fromkeys(args.kinds, 0)
     for name in FAULTS:
         for kind in args.kinds:
-            command = [sys.executable, __file__, "--one", name, kind, "--seconds", str(args.seconds), "--seed", str(args.seed)]
-            found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip().split("\n")[-1]
+            command = [
+                sys.executable,
+                __file__,
+                "--one",
+                name,
+                kind,
+                "--seconds",
+                str(args.seconds),
+                "--seed",
+                str(args.seed),
+            ]
+            found = (
+                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+                .stdout.strip()
+                .split("\n")[-1]
+            )
             counts[kind] += bool(found)
             print(f"{name:52} {kind:11} {found or 'not found'}", flush=True)
     print({kind: f"{n} of {len(FAULTS)}" for kind, n in counts.items()})

@@ -32,14 +32,29 @@ def modules(t):
             z = z[:, None, 1:]
             w = z.sum(dim=1).view(-1, 3).shape[0]
             q = t.sum(z) + math.pi - 1.5 * z.mean()
-            return ({"o": q * 2, "z": (z, -z, ~(z > 0))}, t.ones(2), w, 1 / z, z @ z.mT, z**2, t.max(z), k, z.float(),
-                    t.tensor([1.0, 2.0]).to(z.device), abs(z), z.T, t.tensor([1.0])[w - w])
+            return (
+                {"o": q * 2, "z": (z, -z, ~(z > 0))},
+                t.ones(2),
+                w,
+                1 / z,
+                z @ z.mT,
+                z**2,
+                t.max(z),
+                k,
+                z.float(),
+                t.tensor([1.0, 2.0]).to(z.device),
+                abs(z),
+                z.T,
+                t.tensor([1.0])[w - w],
+            )
 
     class Layers(nn.Module):
         def __init__(self):
             super().__init__()
             self.conv, self.bn = nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)
-            self.deep = nn.Sequential(nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3)), nn.ReLU())
+            self.deep = nn.Sequential(
+                nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3)), nn.ReLU()
+            )
 
         def forward(self, x):
             return self.deep(self.bn(self.conv(x))).flatten(1)
@@ -54,8 +69,16 @@ def test_graph_and_code(oracle, which):
         g = t.fx.symbolic_trace(modules(t)[which])
         nodes = list(g.graph.nodes)
         g.graph.lint()
-        return [str(g.graph), g.code, repr(nodes[2]), nodes[3].format_node(), str(nodes[0].users),
-                str(nodes[4].all_input_nodes), str(g.graph.find_nodes(op="call_module"))]
+        return [
+            str(g.graph),
+            g.code,
+            repr(nodes[2]),
+            nodes[3].format_node(),
+            str(nodes[0].users),
+            str(nodes[4].all_input_nodes),
+            str(g.graph.find_nodes(op="call_module")),
+        ]
+
     assert said(rushlight) == list(oracle(said))
 
 
@@ -68,12 +91,18 @@ def test_runs_as_the_module_does():
             assert str(graph_module(x)) == str(module(x))
             assert str(rushlight.fx.Interpreter(graph_module).run(x)) == str(module(x))
         assert g.training == module.training
-        assert g.state_dict().keys() <= {*module.state_dict(), "_tensor_constant0", "_tensor_constant1", "_tensor_constant2"}
+        assert g.state_dict().keys() <= {
+            *module.state_dict(),
+            "_tensor_constant0",
+            "_tensor_constant1",
+            "_tensor_constant2",
+        }
     assert next(rushlight.fx.symbolic_trace(steps).parameters()) is next(steps.parameters())
 
 
 def test_layers_are_fused_by_hand():
     from rushlight.nn.utils.fusion import fuse_conv_bn_eval
+
     module = modules(rushlight)[1]
     x = rushlight.randn(2, 1, 6, 6)
     module.train()(x)
@@ -82,7 +111,9 @@ def test_layers_are_fused_by_hand():
     for node in g.graph.nodes:
         if node.op == "call_module" and isinstance(found[node.target], rushlight.nn.BatchNorm2d):
             before = node.args[0]
-            g.add_submodule(before.target, fuse_conv_bn_eval(found[before.target], found[node.target]))
+            g.add_submodule(
+                before.target, fuse_conv_bn_eval(found[before.target], found[node.target])
+            )
             node.replace_all_uses_with(before)
             g.graph.erase_node(node)
     g.recompile()
@@ -123,6 +154,7 @@ def test_made_by_hand(oracle):
         graph.output(graph.call_method("relu", (graph.call_function(operator.add, (x, 1)),)))
         g = t.fx.GraphModule({}, graph)
         return [str(graph), g.code, g(t.tensor(-3.0)).item(), str(copy.deepcopy(g).graph)]
+
     assert made(rushlight) == list(oracle(made))
 
 
@@ -134,10 +166,16 @@ def test_transformed(oracle):
 
             def call_method(self, target, args, kwargs):
                 return super().call_method("tanh" if target == "sigmoid" else target, args, kwargs)
+
         if t is rushlight:
-            return Negating(t.fx.symbolic_trace(lambda x: t.sigmoid(x) + x.sigmoid())).transform().code
-        return ("\n\n\ndef forward(self, x):\n    neg = torch.neg(x)\n    tanh = x.tanh();  x = None\n"
-                "    add = neg + tanh;  neg = tanh = None\n    return add\n    ")
+            return (
+                Negating(t.fx.symbolic_trace(lambda x: t.sigmoid(x) + x.sigmoid())).transform().code
+            )
+        return (
+            "\n\n\ndef forward(self, x):\n    neg = torch.neg(x)\n    tanh = x.tanh();  x = None\n"
+            "    add = neg + tanh;  neg = tanh = None\n    return add\n    "
+        )
+
     assert made(rushlight) == oracle(made)
 
 
@@ -152,22 +190,32 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_followed(name):
     from rushlight.fx.proxy import TraceError
-    with pytest.raises((TraceError, RuntimeError), match="not known yet|control flow|not supported|cannot be iterated"):
+
+    with pytest.raises(
+        (TraceError, RuntimeError),
+        match="not known yet|control flow|not supported|cannot be iterated",
+    ):
         rushlight.fx.symbolic_trace(REFUSED[name])
-    assert rushlight.relu(rushlight.ones(1)).item() == 1.0          # all is as it was
-    assert not hasattr(rushlight.relu, "__wrapped__") or rushlight.relu.__wrapped__ is not rushlight.relu
+    assert rushlight.relu(rushlight.ones(1)).item() == 1.0  # all is as it was
+    assert (
+        not hasattr(rushlight.relu, "__wrapped__")
+        or rushlight.relu.__wrapped__ is not rushlight.relu
+    )
     assert math.sqrt.__class__ is len.__class__
 
 
 def test_arguments_that_are_known():
     def f(x, flag):
         return x + 1 if flag else x - 1
+
     g = rushlight.fx.symbolic_trace(f, concrete_args={"flag": False})
     assert g(rushlight.ones(1), False).item() == 0.0
     with pytest.raises(AssertionError, match="flag has been specialized to have value False"):
         g(rushlight.ones(1), True)
     with pytest.warns(UserWarning, match="correct input flag"):
-        g = rushlight.fx.symbolic_trace(lambda flag, x: x if flag.sum() > 0 else -x, {"flag": rushlight.ones(2)})
+        g = rushlight.fx.symbolic_trace(
+            lambda flag, x: x if flag.sum() > 0 else -x, {"flag": rushlight.ones(2)}
+        )
     assert g(rushlight.zeros(2), rushlight.ones(1)).item() == 1.0
 
 
@@ -184,16 +232,27 @@ def test_functions_that_stay_whole():
         rushlight.fx.symbolic_trace(lambda x: helper(x) * 2)
     rushlight.fx.wrap("helper")
     g = rushlight.fx.symbolic_trace(lambda x: helper(x) * 2)
-    assert [n.op for n in g.graph.nodes] == ["placeholder", "call_function", "call_function", "output"]
+    assert [n.op for n in g.graph.nodes] == [
+        "placeholder",
+        "call_function",
+        "call_function",
+        "output",
+    ]
     assert g(rushlight.ones(1)).item() == 4.0
     assert g(-rushlight.ones(1)).item() == -2.0
 
 
 def test_a_graph_is_traced_again(oracle):
     """Passes hand on what passes made; what `wrap` says holds there, too."""
+
     def said(t):
         g = t.fx.symbolic_trace(t.fx.symbolic_trace(modules(t)[1]))
-        return [g.code, g._get_name(), str(inspect.signature(t.fx.symbolic_trace(lambda x, y=2: x + y).forward))]
+        return [
+            g.code,
+            g._get_name(),
+            str(inspect.signature(t.fx.symbolic_trace(lambda x, y=2: x + y).forward)),
+        ]
+
     assert said(rushlight) == oracle(said)
 
     rushlight.fx.wrap("helper")
@@ -216,7 +275,12 @@ def test_graph_modules_are_pickled(which):
     assert list(back.state_dict()) == list(g.state_dict())
     expected, found = g.eval()(x), back.eval()(x)
     assert str(found) == str(expected)
-    assert pickle.loads(pickle.dumps(rushlight.fx.symbolic_trace(uses_helper)))(-rushlight.ones(1)).item() == -2.0
+    assert (
+        pickle.loads(pickle.dumps(rushlight.fx.symbolic_trace(uses_helper)))(
+            -rushlight.ones(1)
+        ).item()
+        == -2.0
+    )
 
 
 def test_other_threads_run_as_ever():
@@ -228,10 +292,13 @@ def test_other_threads_run_as_ever():
             self.layer = layer
 
         def forward(self, x):
-            other = threading.Thread(target=lambda: found.append(rushlight.relu(layer(rushlight.ones(1, 2))).shape))
+            other = threading.Thread(
+                target=lambda: found.append(rushlight.relu(layer(rushlight.ones(1, 2))).shape)
+            )
             other.start()
             other.join()
             return self.layer(x)
+
     g = rushlight.fx.symbolic_trace(Waiting())
     assert [n.op for n in g.graph.nodes] == ["placeholder", "call_module", "output"]
     assert found == [(1, 2)]
@@ -240,7 +307,10 @@ def test_other_threads_run_as_ever():
 def test_annotations_are_the_nodes_types():
     def f(x: rushlight.Tensor, n: int = 3) -> rushlight.Tensor:
         return x * n
-    f.__annotations__.update({"x": rushlight.Tensor, "n": int, "return": rushlight.Tensor})    # not the texts of them
+
+    f.__annotations__.update(
+        {"x": rushlight.Tensor, "n": int, "return": rushlight.Tensor}
+    )  # not the texts of them
     g = rushlight.fx.symbolic_trace(f)
     assert [node.type for node in g.graph.nodes] == [rushlight.Tensor, int, None, rushlight.Tensor]
     assert "%x : torch.Tensor [num_users=1] = placeholder[target=x]" in str(g.graph)
@@ -249,7 +319,8 @@ def test_annotations_are_the_nodes_types():
 
 
 def test_the_operands_of_einsum_are_no_list():
-    """torch's einsum spreads a list before it is taken down: what reads the graph counts on it (e3nn's opt_einsum_fx)."""
+    """torch's einsum spreads a list before it is taken down: what reads the graph counts on it
+    (e3nn's opt_einsum_fx)."""
     g = rushlight.fx.symbolic_trace(lambda a, b: rushlight.einsum("ij,jk->ik", [a, b]))
     node = next(n for n in g.graph.nodes if n.op == "call_function")
     assert [str(a) for a in node.args] == ["ij,jk->ik", "a", "b"]

@@ -1,4 +1,5 @@
-"""Docstrings and signatures derived from the table: there, true, read like torch's, and free until they are read."""
+"""Docstrings and signatures derived from the table: there, true, read like torch's, and free until
+they are read."""
 
 from __future__ import annotations
 
@@ -21,19 +22,22 @@ import pytest
 import rushlight
 import rushlight.nn.functional
 from rushlight import Tensor
-from rushlight.core.mode import Watcher, current, mode
 from rushlight.core import build
-from rushlight.introspect import op_docstrings
 from rushlight.core.docstring import Docstring
+from rushlight.core.mode import Watcher, current, mode
 from rushlight.core.table import TABLE
+from rushlight.introspect import op_docstrings
 from tests.support.paths import ROOT
 
 
 def users():
     """{path: function or method made from an entry} that users can call."""
-    dir(rushlight)                                # loads all that is loaded later
-    found = {f"rushlight.{name}": f for name, f in [*vars(rushlight).items()]
-             if not isinstance(f, types.ModuleType) and hasattr(f, "op")}           # torch.classes has all names
+    dir(rushlight)  # loads all that is loaded later
+    found = {
+        f"rushlight.{name}": f
+        for name, f in [*vars(rushlight).items()]
+        if not isinstance(f, types.ModuleType) and hasattr(f, "op")
+    }  # torch.classes has all names
     return found | {f"Tensor.{name}": f for name, f in vars(Tensor).items() if hasattr(f, "op")}
 
 
@@ -43,17 +47,20 @@ PUBLIC_OPS = {f.op.name: f.op for f in USERS.values()}
 
 # -- all that is public has a docstring
 
+
 def public_names():
     found = {}
     for name in dir(rushlight):
         try:
             value = getattr(rushlight, name)
         except ImportError:
-            continue                              # a package that is not there yet
+            continue  # a package that is not there yet
         if not name.startswith("_") and (callable(value) or isinstance(value, types.ModuleType)):
             found[f"rushlight.{name}"] = value
     for name, value in vars(Tensor).items():
-        if not name.startswith("_") and not isinstance(value, types.MemberDescriptorType):    # the class tells of slots
+        if not name.startswith("_") and not isinstance(
+            value, types.MemberDescriptorType
+        ):  # the class tells of slots
             found[f"Tensor.{name}"] = value
     return found
 
@@ -78,14 +85,18 @@ def test_an_entry_is_documented(name):
 def test_what_users_see_shows_a_formula_and_an_example(name):
     text = op_docstrings.text(PUBLIC_OPS[name])
     assert " = " in text.partition("\n")[0]
-    assert "\n>>> " in text, f"no example fits all ops of the family: give {name} one in introspect/docstring_texts.py"
+    assert "\n>>> " in text, (
+        f"no example fits all ops of the family: give {name} one in introspect/docstring_texts.py"
+    )
     says = op_docstrings.sentence(PUBLIC_OPS[name])
     assert not says or says.endswith(".")
 
 
 @pytest.mark.parametrize("path", USERS)
 def test_the_examples_are_true(path):
-    test = doctest.DocTestParser().get_doctest(USERS[path].__doc__, {"rushlight": rushlight}, path, None, 0)
+    test = doctest.DocTestParser().get_doctest(
+        USERS[path].__doc__, {"rushlight": rushlight}, path, None, 0
+    )
     out = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(test, out=out.write)
@@ -93,7 +104,9 @@ def test_the_examples_are_true(path):
 
 
 def test_a_docstring_reads_well():
-    assert inspect.getdoc(rushlight.mul) == """\
+    assert (
+        inspect.getdoc(rushlight.mul)
+        == """\
 out = input * other
 
 The product.
@@ -110,28 +123,51 @@ Gradient, g being that of out:
 
 >>> rushlight.mul(rushlight.tensor([1., 2., 3.]), rushlight.tensor([3., 2., 1.]))
 tensor([3., 4., 3.])"""
+    )
 
 
 def test_the_form_that_writes_says_so():
     text = inspect.getdoc(Tensor.mul_)
-    assert text.startswith("input = mul(input, other)\n\n`mul`, written back into the tensor, which is returned.")
+    assert text.startswith(
+        "input = mul(input, other)\n\n`mul`, written back into the tensor, which is returned."
+    )
     assert "leaf that requires grad" in text
     assert ">>> x.mul_(" in text
 
 
 def test_help_shows_signature_and_formula():
     shown = pydoc.plain(pydoc.render_doc(rushlight.amax))
-    assert "\namax(input, dim=None, keepdim=False, *, dtype=None, out=None)\n    out = largest over `dim`" in shown
+    assert (
+        "\namax(input, dim=None, keepdim=False, *, dtype=None, out=None)\n    out = largest over "
+        "`dim`" in shown
+    )
     assert "evenly(mask, dims, g): 1 / count where the mask is true" in shown
 
 
 # -- what the docstrings claim
 
+
 def given(op, first):
     """Arguments for a call of a public op, with `first` in the place of the first tensor."""
-    known = {"tensors": [first], "dim": 0, "new_dim": 0, "dim0": 0, "dim1": 0, "dims": (0,), "shape": (2,), "start": 0,
-             "length": 1, "index": rushlight.tensor([0]), "k": 1, "n": 1}
-    rest = {name: known.get(name, rushlight.ones(2)) for name in op_docstrings.in_order(op) if name not in op.defaults}
+    known = {
+        "tensors": [first],
+        "dim": 0,
+        "new_dim": 0,
+        "dim0": 0,
+        "dim1": 0,
+        "dims": (0,),
+        "shape": (2,),
+        "start": 0,
+        "length": 1,
+        "index": rushlight.tensor([0]),
+        "k": 1,
+        "n": 1,
+    }
+    rest = {
+        name: known.get(name, rushlight.ones(2))
+        for name in op_docstrings.in_order(op)
+        if name not in op.defaults
+    }
     rest["x" if "x" in rest else "tensors"] = [first] if "tensors" in rest else first
     return [rest[name] for name in op_docstrings.in_order(op) if name in rest]
 
@@ -142,24 +178,35 @@ def test_what_is_no_tensor_is_a_type_error(name):
         PUBLIC_OPS[name].call(*given(PUBLIC_OPS[name], "seven"))
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC_OPS if "IndexError for a dim" in op_docstrings.text(PUBLIC_OPS[n])])
+@pytest.mark.parametrize(
+    "name", [n for n in PUBLIC_OPS if "IndexError for a dim" in op_docstrings.text(PUBLIC_OPS[n])]
+)
 def test_a_dimension_that_is_not_there_is_an_index_error(name):
     op = PUBLIC_OPS[name]
-    dims = [op_docstrings.public(op, n) for n in op.settings if n in op_docstrings.ROLES and "dim" in n][:1]
+    dims = [
+        op_docstrings.public(op, n) for n in op.settings if n in op_docstrings.ROLES and "dim" in n
+    ][:1]
     names = [op_docstrings.public(op, n) for n in op_docstrings.in_order(op)]
-    arguments = dict(zip(names, given(op, rushlight.ones(2)))) | {dims[0]: (7,) if dims[0] == "dims" else 7}
+    arguments = dict(zip(names, given(op, rushlight.ones(2)))) | {
+        dims[0]: (7,) if dims[0] == "dims" else 7
+    }
     with pytest.raises(IndexError):
         op.call(**arguments)
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC_OPS if "no elements" in op_docstrings.text(PUBLIC_OPS[n])])
+@pytest.mark.parametrize(
+    "name", [n for n in PUBLIC_OPS if "no elements" in op_docstrings.text(PUBLIC_OPS[n])]
+)
 def test_nothing_to_reduce_is_an_error(name):
     text = op_docstrings.text(PUBLIC_OPS[name])
-    with pytest.raises(IndexError if "IndexError if there are no elements" in text else RuntimeError):
+    with pytest.raises(
+        IndexError if "IndexError if there are no elements" in text else RuntimeError
+    ):
         PUBLIC_OPS[name].call(rushlight.ones(0))
 
 
 # -- signatures
+
 
 def test_signatures_have_torchs_names():
     shown = {path: str(inspect.signature(USERS[path])) for path in USERS}
@@ -169,7 +216,10 @@ def test_signatures_have_torchs_names():
     assert shown["rushlight.unsqueeze"] == "(input, dim)"
     assert shown["rushlight.permute"] == "(input, *dims)"
     assert shown["Tensor.lerp_"] == "(input, end, weight)"
-    assert str(inspect.signature(rushlight.ones(2).amax)) == "(dim=None, keepdim=False, *, dtype=None, out=None)"
+    assert (
+        str(inspect.signature(rushlight.ones(2).amax))
+        == "(dim=None, keepdim=False, *, dtype=None, out=None)"
+    )
 
 
 def test_parameters_are_called_as_in_torch(torch):
@@ -179,12 +229,18 @@ def test_parameters_are_called_as_in_torch(torch):
     for node in stubs.body:
         if isinstance(node, ast.FunctionDef):
             names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-            known.setdefault(node.name, []).append(names + ([node.args.vararg.arg] if node.args.vararg else []))
+            known.setdefault(node.name, []).append(
+                names + ([node.args.vararg.arg] if node.args.vararg else [])
+            )
     other = {}
     for path, function in USERS.items():
         name = path.removeprefix("rushlight.")
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
-        if name in known and not any(names[:len(theirs)] == theirs for theirs in known[name]):
+        names = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is not p.KEYWORD_ONLY
+        ]
+        if name in known and not any(names[: len(theirs)] == theirs for theirs in known[name]):
             other[name] = names
     assert other == {}
 
@@ -195,7 +251,8 @@ def test_a_signature_is_what_can_be_called(path):
     taken = inspect.signature(USERS[path])
     assert ("out" in taken.parameters) == (not writes and op_docstrings.family(op) != "view")
     assert [p.name for p in taken.parameters.values() if p.kind is not p.KEYWORD_ONLY] == [
-        op_docstrings.public(op, name) for name in op_docstrings.in_order(op)]
+        op_docstrings.public(op, name) for name in op_docstrings.in_order(op)
+    ]
 
 
 def test_the_source_of_a_function_is_its_entry():
@@ -205,12 +262,15 @@ def test_the_source_of_a_function_is_its_entry():
 
 # -- documentation costs nothing until it is read, and reading leaves no trace
 
+
 def test_import_loads_no_documentation():
     code = "import sys, rushlight; rushlight.ones(2).sin().sum(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "rushlight.core.docstring" in loaded
-    assert not loaded & {f"rushlight.introspect.{name}" for name in ("op_docstrings", "docstring_texts", "formulas")}
+    assert not loaded & {
+        f"rushlight.introspect.{name}" for name in ("op_docstrings", "docstring_texts", "formulas")
+    }
 
 
 def test_reading_is_not_recorded():
@@ -241,6 +301,7 @@ def test_an_example_without_scipy_is_left_out(monkeypatch):
 
 # -- a docstring that is written when it is read is a str to those who read it
 
+
 def test_a_docstring_is_like_its_text():
     doc = rushlight.tanh.__doc__
     text = op_docstrings.text(TABLE["tanh"])
@@ -249,7 +310,13 @@ def test_a_docstring_is_like_its_text():
     assert doc == text
     assert text == doc
     assert hash(doc) == hash(text)
-    assert (str(doc), repr(doc), f"{doc}", "%s" % doc, len(doc)) == (text, repr(text), text, text, len(text))  # noqa: UP031
+    assert (str(doc), repr(doc), f"{doc}", "%s" % doc, len(doc)) == (
+        text,
+        repr(text),
+        text,
+        text,
+        len(text),
+    )  # noqa: UP031
     assert "a" + doc + "b" == "a" + text + "b"
     assert doc[:9] == text[:9]
     assert list(doc) == list(text)
@@ -264,21 +331,32 @@ def test_a_copy_of_a_docstring_is_plain_text():
 
 
 def test_what_c_reads_tells_where_to_look():
-    assert "".join([rushlight.tanh.__doc__]) == "tanh: written when it is read, as by help(rushlight.tanh)"
+    assert (
+        "".join([rushlight.tanh.__doc__])
+        == "tanh: written when it is read, as by help(rushlight.tanh)"
+    )
 
 
 def test_formulas_name_what_users_know():
     gather = op_docstrings.text(TABLE["gather"])
-    assert "d input: scatter_add(zeros(input.shape, g), dim, index, g)" in gather       # in the users' order
+    assert (
+        "d input: scatter_add(zeros(input.shape, g), dim, index, g)" in gather
+    )  # in the users' order
     assert "g.values" in op_docstrings.text(TABLE["sort"])
     assert "n: how many elements make one of out's" in op_docstrings.text(TABLE["mean"])
 
 
 # -- the pages about the code
 
-PAGES = {path.name: path.read_text() for path in [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]}
-PLACES = [(page, name, file) for page, text in PAGES.items()
-          for name, file in re.findall(r"`(\w+)`[^`.;:]* in\s+`([\w/]+\.py)`", text)]
+PAGES = {
+    path.name: path.read_text()
+    for path in [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+}
+PLACES = [
+    (page, name, file)
+    for page, text in PAGES.items()
+    for name, file in re.findall(r"`(\w+)`[^`.;:]* in\s+`([\w/]+\.py)`", text)
+]
 
 
 @pytest.mark.parametrize(("page", "name", "file"), PLACES)
@@ -286,21 +364,34 @@ def test_the_places_that_pages_name_are_there(page, name, file):
     path = next(p for p in (ROOT / "rushlight" / file, ROOT / file) if p.exists())
     top = ast.parse(path.read_text()).body
     names = {getattr(node, "name", None) for node in top} | {
-        target.id for node in top if isinstance(node, (ast.Assign, ast.AnnAssign))
-        for target in getattr(node, "targets", None) or [node.target] if isinstance(target, ast.Name)}
+        target.id
+        for node in top
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in getattr(node, "targets", None) or [node.target]
+        if isinstance(target, ast.Name)
+    }
     assert name in names
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_pages_name_are_there(page):
     for file in re.findall(r"`([\w/]+/[\w/]*\.?(?:py|md)?)`", PAGES[page]):
-        assert any((place / file).exists() for place in (ROOT / "rushlight", ROOT, ROOT / "docs")), file
+        assert any(
+            (place / file).exists() for place in (ROOT / "rushlight", ROOT, ROOT / "docs")
+        ), file
 
 
 def test_the_page_explains_every_word_of_the_table():
-    words = {name for name, value in vars(build).items() if getattr(value, "__qualname__", "") == "entry.<locals>.make"}
-    explained = {word for row in re.findall(r"^\| (`.*?) \|", PAGES["add-an-op.md"], re.MULTILINE)
-                 for word in re.findall(r"`(\w+)`", row)}
+    words = {
+        name
+        for name, value in vars(build).items()
+        if getattr(value, "__qualname__", "") == "entry.<locals>.make"
+    }
+    explained = {
+        word
+        for row in re.findall(r"^\| (`.*?) \|", PAGES["add-an-op.md"], re.MULTILINE)
+        for word in re.findall(r"`(\w+)`", row)
+    }
     assert explained == words
 
 
@@ -335,5 +426,7 @@ assert ">>> " in log_cosh.__doc__
 @pytest.mark.parametrize("computed", ["formula", "kernel"])
 def test_an_op_is_added_as_the_page_says(computed):
     page = ROOT / "docs" / "add-an-op.md"
-    done = subprocess.run([sys.executable, "-c", ADDED, page, computed], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ADDED, page, computed], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr

@@ -1,14 +1,17 @@
 """Kernels that take large arrays another way than NumPy, against NumPy's own."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rushlight.kernels import remainders, elementwise, index
-from rushlight.kernels.remainders import divided
+from rushlight.kernels import elementwise, index, remainders
 from rushlight.kernels.index import HERE
+from rushlight.kernels.remainders import divided
 
-HARD = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e38, 3e-39, 7.5], np.float32)
+HARD = np.array(
+    [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e38, 3e-39, 7.5], np.float32
+)
 
 
 def same_bits(a, b):
@@ -88,13 +91,33 @@ def test_where_is_numpys_to_the_bit(dtype):
         x = x.astype(dtype)
     y, mask = x[::-1].copy(), rng.random((40, 60)) > 0.5
     zero, one = np.zeros((), dtype), np.ones((), dtype)
-    for a, b in [(x, y), (x, zero), (zero, x), (x, one), (one, x), (x, 0), (0, x), (x, y[:1]), (x[:, :1], y), (zero, one)]:
-        for c in (mask, mask[0], mask[:1], mask[:, :1], mask[0, :1].reshape(()), mask[1, 1:2].reshape(())):
+    for a, b in [
+        (x, y),
+        (x, zero),
+        (zero, x),
+        (x, one),
+        (one, x),
+        (x, 0),
+        (0, x),
+        (x, y[:1]),
+        (x[:, :1], y),
+        (zero, one),
+    ]:
+        for c in (
+            mask,
+            mask[0],
+            mask[:1],
+            mask[:, :1],
+            mask[0, :1].reshape(()),
+            mask[1, 1:2].reshape(()),
+        ):
             found, expected = elementwise.where(c, a, b), np.where(c, a, b)
             assert found.dtype == expected.dtype
             assert found.shape == expected.shape
             assert found.tobytes() == expected.tobytes()
-    assert (elementwise.where(mask.T, x.T, y.T) == np.where(mask.T, x.T, y.T))[x.T == x.T].all() or dtype[0] == "f"
+    assert (elementwise.where(mask.T, x.T, y.T) == np.where(mask.T, x.T, y.T))[
+        x.T == x.T
+    ].all() or dtype[0] == "f"
     if dtype[0] == "f":
         assert np.signbit(elementwise.where(mask, x, -0.0)[~mask]).all()
 
@@ -104,7 +127,10 @@ def test_powers_are_numpys(exponent):
     with np.errstate(all="ignore"):
         for dtype in (np.float32, np.float64):
             x = np.concatenate((HARD, np.linspace(-3, 3, 100))).astype(dtype)
-            found, expected = elementwise.pow(x, np.asarray(exponent, dtype)), np.power(x, dtype(exponent))
+            found, expected = (
+                elementwise.pow(x, np.asarray(exponent, dtype)),
+                np.power(x, dtype(exponent)),
+            )
             np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps)
             assert (np.signbit(found) == np.signbit(expected))[expected == expected].all()
 
@@ -132,6 +158,8 @@ def test_added_at_columns_that_stand_twice():
         at, g = rng.integers(-n, n, 300), rng.standard_normal((n, 300)).astype(np.float32)
         expected = np.zeros((n, n))
         np.add.at(expected, (slice(None), at), g)
-        for found in (index.index_add_zeros(g, [at], (slice(None), HERE), (n, n)),
-                      index.index_put(np.zeros((n, n), np.float32), g, [at], (slice(None), HERE), True)):
+        for found in (
+            index.index_add_zeros(g, [at], (slice(None), HERE), (n, n)),
+            index.index_put(np.zeros((n, n), np.float32), g, [at], (slice(None), HERE), True),
+        ):
             np.testing.assert_allclose(found, expected, atol=1e-5)

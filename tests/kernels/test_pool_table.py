@@ -1,4 +1,6 @@
-"""Maxima by tables of places are those of the passes tap by tap, ties, nan and signed zeros among them."""
+"""Maxima by tables of places are those of the passes tap by tap, ties, nan and signed zeros among
+them."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,7 +17,11 @@ def cases():
         kernel, stride, dilation = numbers(1, 5), numbers(1, 5), numbers(1, 3)
         padding = tuple([int(rng.integers(0, k // 2 + 1)) for k in kernel])
         dtype = [np.float32, np.float64, np.float16, np.int64][i % 4]
-        x = (3 * rng.standard_normal((2, int(rng.integers(1, 4)), *numbers(4, 9)))).round(i % 2).astype(dtype)
+        x = (
+            (3 * rng.standard_normal((2, int(rng.integers(1, 4)), *numbers(4, 9))))
+            .round(i % 2)
+            .astype(dtype)
+        )
         if dtype != np.int64 and i % 5 == 0:
             x[rng.random(x.shape) < 0.3] = [np.nan, -np.inf, np.inf][i % 3]
         yield x, (kernel, stride, padding, dilation, bool(i % 7 == 0)), numbers(1, 5)
@@ -47,7 +53,9 @@ def test_maxima(monkeypatch):
 
 
 def test_the_value_is_that_of_the_place():
-    x = np.array([[[0.0, -0.0, -0.0, 0.0]]], np.float32)        # equal numbers: the first is taken, with its sign
+    x = np.array(
+        [[[0.0, -0.0, -0.0, 0.0]]], np.float32
+    )  # equal numbers: the first is taken, with its sign
     values, indices = pool.max_pool(x, (2,), (2,), (0,), (1,), False)
     assert indices.tolist() == [[[0, 2]]]
     assert np.signbit(values).tolist() == [[[False, True]]]
@@ -58,18 +66,29 @@ def test_the_value_is_that_of_the_place():
 def test_sums_of_few_windows_are_those_of_many(dtype, value):
     x = np.random.default_rng(0).standard_normal((2, 3, 7, 8)).astype(dtype)
     x[1, 2, 3, 4] = value
-    many = np.concatenate([x] * 64)                # too many for a product
-    for pooled in (lambda a: pool.adaptive_avg_pool(a, (3, 5)),
-                   lambda a: pool.avg_pool(a, (3, 2), (2, 1), (1, 0), False, False, None)):
+    many = np.concatenate([x] * 64)  # too many for a product
+    for pooled in (
+        lambda a: pool.adaptive_avg_pool(a, (3, 5)),
+        lambda a: pool.avg_pool(a, (3, 2), (2, 1), (1, 0), False, False, None),
+    ):
         np.testing.assert_allclose(pooled(x), pooled(many)[:2], rtol=1e-6, atol=1e-6)
     g = x[:, :, :4, :5].copy()
-    np.testing.assert_allclose(pool.adaptive_avg_pool_grad(g, (7, 8)),
-                               pool.adaptive_avg_pool_grad(np.concatenate([g] * 128), (7, 8))[:2], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        pool.adaptive_avg_pool_grad(g, (7, 8)),
+        pool.adaptive_avg_pool_grad(np.concatenate([g] * 128), (7, 8))[:2],
+        rtol=1e-6,
+        atol=1e-6,
+    )
     assert pool.adaptive_avg_pool(x[:0], (3, 5)).shape == (0, 3, 3, 5)
 
 
 def test_few_windows_take_a_product():
     x = np.ones((2, 3, 8, 8), np.float32)
-    assert pool_table.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3)) is not None
+    assert (
+        pool_table.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3))
+        is not None
+    )
     x[0, 0, 0, 0] = np.inf
-    assert pool_table.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3)) is None
+    assert (
+        pool_table.sums(pool.summed, x, (8, 8), (3, 3), pool.adaptive_pairs, (8, 8), (3, 3)) is None
+    )

@@ -1,19 +1,43 @@
-"""Sums in float32: the rounding error stays at a few units in the last place, however many rows are added."""
+"""Sums in float32: the rounding error stays at a few units in the last place, however many rows are
+added."""
+
 import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.summation import added
 from rushlight.kernels.normalization import layer_norm
+from rushlight.kernels.summation import added
 
-SHAPES = [((100_000, 10), (0,)), ((513, 64), (0,)), ((8, 1030, 16), (1,)), ((40, 50, 16), (0, 1)), ((7, 5, 600, 4), (1, 2)),
-          ((1000, 1000), (1,)), ((64, 100, 3), (0, 2)), ((4096, 1), (0,)), ((3, 2), (0,)), ((0, 5000), (0,)),
-          ((4096, 3), 0), ((4096, 3), -2),
-          ((10, 10), 1), ((5, 6, 256), -1), ((5, 6, 512), (2,)), ((300, 257), (1,)), ((0, 5), 1), ((5, 0), 1),
-          ((40, 1000), (1,)), ((30, 1025), 1), ((7, 2048), 1),
-          ((3, 40, 500), (0, 2)),
-          ((4096,), 0), ((5000,), (0,)), ((5000,), (-1,)), ((70, 100), (0, 1)), ((70, 100), (1, 0)),
-          ((3, 40, 500), (0, 1, 2))]
+SHAPES = [
+    ((100_000, 10), (0,)),
+    ((513, 64), (0,)),
+    ((8, 1030, 16), (1,)),
+    ((40, 50, 16), (0, 1)),
+    ((7, 5, 600, 4), (1, 2)),
+    ((1000, 1000), (1,)),
+    ((64, 100, 3), (0, 2)),
+    ((4096, 1), (0,)),
+    ((3, 2), (0,)),
+    ((0, 5000), (0,)),
+    ((4096, 3), 0),
+    ((4096, 3), -2),
+    ((10, 10), 1),
+    ((5, 6, 256), -1),
+    ((5, 6, 512), (2,)),
+    ((300, 257), (1,)),
+    ((0, 5), 1),
+    ((5, 0), 1),
+    ((40, 1000), (1,)),
+    ((30, 1025), 1),
+    ((7, 2048), 1),
+    ((3, 40, 500), (0, 2)),
+    ((4096,), 0),
+    ((5000,), (0,)),
+    ((5000,), (-1,)),
+    ((70, 100), (0, 1)),
+    ((70, 100), (1, 0)),
+    ((3, 40, 500), (0, 1, 2)),
+]
 
 
 @pytest.mark.parametrize(("shape", "dims"), SHAPES)
@@ -51,9 +75,9 @@ def test_a_rows_sum_is_the_same_in_any_number_of_rows(n):
     x = np.random.default_rng(0).standard_normal((50, n), np.float32)
     expected = added(x, (1,))
     for i in range(0, 49, 7):
-        assert added(x[i:i + 1], (1,)) == expected[i]
-        assert (added(x[i:i + 3], -1, True)[:, 0] == expected[i:i + 3]).all()
-        assert (added(x[i:i + 2].reshape(2, 1, n), (2, 1)) == expected[i:i + 2]).all()
+        assert added(x[i : i + 1], (1,)) == expected[i]
+        assert (added(x[i : i + 3], -1, True)[:, 0] == expected[i : i + 3]).all()
+        assert (added(x[i : i + 2].reshape(2, 1, n), (2, 1)) == expected[i : i + 2]).all()
 
 
 @pytest.mark.parametrize("n", [5, 8, 16, 100, 400, 1024, 1500])

@@ -1,4 +1,5 @@
 """The files of compiled loops: damaged, on a full disk, read by one that calls another."""
+
 from __future__ import annotations
 
 import os
@@ -29,15 +30,22 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 def run(folder, before=""):
     """How often each of the two loops was found on disk."""
-    done = subprocess.run([sys.executable, "-W", "error", "-c", before + RUN], capture_output=True, text=True,
-                          env={**os.environ, "RUSHLIGHT_CACHE": str(folder), "PYTHONDONTWRITEBYTECODE": "1"})
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", before + RUN],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "RUSHLIGHT_CACHE": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 
 @pytest.mark.exhaustive(every=2)
-@pytest.mark.parametrize("damage", [lambda whole: whole[:len(whole) // 2], lambda whole: bytes(len(whole))],
-                         ids=["cut", "zeros"])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole))],
+    ids=["cut", "zeros"],
+)
 def test_files_that_are_no_longer_whole_are_made_anew(tmp_path, damage):
     """As after a power cut: an error of pickle's reached the user, in each process."""
     run(tmp_path)
@@ -60,11 +68,16 @@ def test_a_full_disk_leaves_loops_in_memory(tmp_path, room):
 
 
 def test_a_long_wait_is_explained_once(tmp_path):
-    """By the logger "rushlight", so that it can be switched off; nothing where loops come from the folder."""
+    """By the logger "rushlight", so that it can be switched off; nothing where loops come from the
+    folder."""
     said = "from rushlight.loops import cache\ncache.NOTICE_SECONDS = -1.0\n"
     for before, lines in ((said, 1), (said, 0), ("", 0)):
-        done = subprocess.run([sys.executable, "-c", before + RUN], capture_output=True, text=True,
-                              env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)})
+        done = subprocess.run(
+            [sys.executable, "-c", before + RUN],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)},
+        )
         assert done.returncode == 0, done.stderr
         assert len(done.stderr.splitlines()) == lines
         assert not lines or str(tmp_path) in done.stderr

@@ -1,4 +1,5 @@
 """Ctrl-C while Numba compiles: it comes when that is done, to whoever handles it."""
+
 import signal
 import threading
 
@@ -31,18 +32,20 @@ def test_it_waits_for_the_outermost_compilation():
     with pytest.raises(KeyboardInterrupt):
         nested(done)
     assert done == ["inner", "outer"]
-    with compiling:                               # it comes once
+    with compiling:  # it comes once
         pass
 
 
 def test_while_a_function_is_compiled(monkeypatch):
     """LLVM's call when it has finished, from which no exception comes back."""
     from llvmlite.binding.executionengine import ExecutionEngine
+
     own, called = ExecutionEngine.add_module, []
 
     def interrupted(engine, module):
         called.append(signal.raise_signal(signal.SIGINT))
         return own(engine, module)
+
     monkeypatch.setattr(ExecutionEngine, "add_module", interrupted)
     twice = numba.njit(lambda x: 2 * x)
     with pytest.raises(KeyboardInterrupt):
@@ -77,6 +80,7 @@ def test_other_threads_get_none():
     def compile_there():
         with compiling:
             handlers.append(signal.getsignal(signal.SIGINT))
+
     thread = threading.Thread(target=compile_there)
     thread.start()
     thread.join()

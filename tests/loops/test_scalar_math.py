@@ -1,5 +1,6 @@
-"""The scalars world: errors in ulp over the whole range, special values, types that stay, loops that become
-SIMD code."""
+"""The scalars world: errors in ulp over the whole range, special values, types that stay, loops
+that become SIMD code."""
+
 from __future__ import annotations
 
 import re
@@ -13,20 +14,65 @@ special = pytest.importorskip("scipy.special")
 from rushlight.loops import scalar_math  # noqa: E402
 
 REFERENCE = {
-    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 +
-    np.exp(-x)), "log": np.log, "log1p": np.log1p, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos":
-    np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "lgamma": special.gammaln}
-EXACT = {"abs": np.abs, "sign": lambda x: np.nan_to_num(np.sign(x)), "isnan": np.isnan, "isinf": np.isinf,
-         "isfinite": np.isfinite, "signbit": np.signbit,
-         "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
-PAIRS = {"maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin,
-         "copysign": np.copysign}
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "log": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "lgamma": special.gammaln,
+}
+EXACT = {
+    "abs": np.abs,
+    "sign": lambda x: np.nan_to_num(np.sign(x)),
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "signbit": np.signbit,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+}
+PAIRS = {
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "copysign": np.copysign,
+}
 SIMD = ["exp", "expm1", "tanh", "sigmoid", "log", "log1p", "sin", "cos", "tan", "erf", "erfc"]
 # Bounds in ulp; 2 where nothing is said.
-ULP = {"exp": 1.1, "exp2": 1.1, "log": 1, "erf": 1.1, "erfc": 1, "sqrt": .5, "rsqrt": 1.5, "tanh": 2.5,
-       "tan": 3.5, "sigmoid": 2.5}
+ULP = {
+    "exp": 1.1,
+    "exp2": 1.1,
+    "log": 1,
+    "erf": 1.1,
+    "erfc": 1,
+    "sqrt": 0.5,
+    "rsqrt": 1.5,
+    "tanh": 2.5,
+    "tan": 3.5,
+    "sigmoid": 2.5,
+}
 ULP64 = {"tanh": 3, "sigmoid": 3, "log10": 3}
 
 
@@ -35,11 +81,37 @@ def inputs(real: type) -> np.ndarray:
     rng = np.random.default_rng(0)
     bits = np.dtype(f"i{np.dtype(real).itemsize}")
     everywhere = rng.integers(np.iinfo(bits).min, np.iinfo(bits).max, 50_000, bits).view(real)
-    edges = [0., -0., np.inf, -np.inf, np.nan, 1, -1, .5, 2, 88.7228, 88.73, -87.3, -103.9, 709.78, -745.1,
-             *np.finfo(real).tiny * np.array([1, -1, .3, 1e-5]), np.finfo(real).max, np.finfo(real).min]
+    edges = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1,
+        -1,
+        0.5,
+        2,
+        88.7228,
+        88.73,
+        -87.3,
+        -103.9,
+        709.78,
+        -745.1,
+        *np.finfo(real).tiny * np.array([1, -1, 0.3, 1e-5]),
+        np.finfo(real).max,
+        np.finfo(real).min,
+    ]
     multiples = np.pi / 2 * np.arange(-2000, 2000)
-    parts = [everywhere, edges, multiples, rng.normal(0, 1, 30_000), rng.uniform(-110, 100, 20_000),
-             rng.uniform(.4, 2.5, 20_000), rng.uniform(-1.1, 1.1, 20_000), rng.normal(0, 1e5, 5_000)]
+    parts = [
+        everywhere,
+        edges,
+        multiples,
+        rng.normal(0, 1, 30_000),
+        rng.uniform(-110, 100, 20_000),
+        rng.uniform(0.4, 2.5, 20_000),
+        rng.uniform(-1.1, 1.1, 20_000),
+        rng.normal(0, 1e5, 5_000),
+    ]
     return np.concatenate([np.asarray(p).astype(real) for p in parts])
 
 
@@ -51,25 +123,29 @@ def loop(name: str, real: type, result: type | None = None):
     def run(x, out):
         for i in range(x.size):
             out[i] = f(x[i])
+
     return run
 
 
 def errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """|got - want| in units of the last place; inf where one is nan or infinite and the other not."""
+    """|got - want| in units of the last place; inf where one is nan or infinite and the other
+    not."""
     rounded = want.astype(got.dtype)
     unit = np.spacing(np.minimum(np.abs(rounded), np.finfo(got.dtype).max)).astype(want.dtype)
     error = np.abs(got.astype(want.dtype) - want) / unit
     same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-    return np.where(same, np.where(np.isfinite(error), error, 0), np.where(np.isnan(error), np.inf, error))
+    return np.where(
+        same, np.where(np.isfinite(error), error, 0), np.where(np.isnan(error), np.inf, error)
+    )
 
 
 def worst(name: str, real: type, wide: type) -> tuple[float, float]:
     """The largest error in ulp and where it is."""
     x = inputs(real)
     if name == "sigmoid":
-        x = x[~(x < -87)]                         # below, exp overflows: 0 for a denormal, as in eager
+        x = x[~(x < -87)]  # below, exp overflows: 0 for a denormal, as in eager
     if name == "lgamma":
-        x = x[x != -np.inf]                       # C and torch say inf, SciPy -inf
+        x = x[x != -np.inf]  # C and torch say inf, SciPy -inf
     out = np.empty_like(x)
     loop(name, real)(x, out)
     e = errors(out, REFERENCE[name](x.astype(wide)))
@@ -85,19 +161,31 @@ def test_float32_to_the_last_places(name):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference")
-@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "tanh", "log", "log1p", "log2", "log10", "sigmoid"])
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference"
+)
+@pytest.mark.parametrize(
+    "name", ["exp", "exp2", "expm1", "tanh", "log", "log1p", "log2", "log10", "sigmoid"]
+)
 def test_float64_to_the_last_places(name):
     error, at = worst(name, np.float64, np.longdouble)
     assert error <= ULP64.get(name, 2), f"{name}({at!r}) is {error:.2f} ulp off"
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference"
+)
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_circles_of_float64_up_to_where_they_are_right(name):
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.normal(0, 3, 50_000), np.pi / 2 * np.arange(-330_000, 330_000, 7), [0.0, -0.0, 5e-324],
-                        rng.uniform(-scalar_math.NEAR, scalar_math.NEAR, 50_000)])
+    x = np.concatenate(
+        [
+            rng.normal(0, 3, 50_000),
+            np.pi / 2 * np.arange(-330_000, 330_000, 7),
+            [0.0, -0.0, 5e-324],
+            rng.uniform(-scalar_math.NEAR, scalar_math.NEAR, 50_000),
+        ]
+    )
     out = np.empty_like(x)
     loop(f"near_{name}", np.float64)(x, out)
     want = REFERENCE[name](x.astype(np.longdouble))
@@ -118,12 +206,34 @@ def test_exact(name, real):
 
 def grid(real: type) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of everything with everything that is special, and of ordinary numbers."""
-    edges = np.array([0., -0., 1, -1, 2, -2, 3, .5, -.5, 1e-3, 7.5, -7, 1e30, -1e30,
-                      np.inf, -np.inf, np.nan], real)
+    edges = np.array(
+        [
+            0.0,
+            -0.0,
+            1,
+            -1,
+            2,
+            -2,
+            3,
+            0.5,
+            -0.5,
+            1e-3,
+            7.5,
+            -7,
+            1e30,
+            -1e30,
+            np.inf,
+            -np.inf,
+            np.nan,
+        ],
+        real,
+    )
     x, y = np.meshgrid(edges, edges)
     rng = np.random.default_rng(1)
-    return (np.concatenate([x.ravel(), np.abs(rng.normal(0, 3, 5000)).astype(real)]),
-            np.concatenate([y.ravel(), rng.normal(0, 3, 5000).astype(real)]))
+    return (
+        np.concatenate([x.ravel(), np.abs(rng.normal(0, 3, 5000)).astype(real)]),
+        np.concatenate([y.ravel(), rng.normal(0, 3, 5000).astype(real)]),
+    )
 
 
 def pairwise(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -133,6 +243,7 @@ def pairwise(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     def run(x, y, out):
         for i in range(x.size):
             out[i] = f(x[i], y[i])
+
     out = np.empty_like(x)
     run(x, y, out)
     return out
@@ -158,8 +269,10 @@ def test_pow(real):
 def test_loops_become_simd_code(name):
     run = loop(name, np.float32)
     run(np.ones(3, np.float32), np.ones(3, np.float32))
-    text, = run.inspect_llvm().values()
-    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), f"{name} is not vectorised"
+    (text,) = run.inspect_llvm().values()
+    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), (
+        f"{name} is not vectorised"
+    )
     assert scalar_math.world("float32")[name].signatures[0][0].name == "float32"
 
 

@@ -1,4 +1,5 @@
-"""Modules: what they own, how they are walked, saved, loaded, converted, hooked and shown; and their first values."""
+"""Modules: what they own, how they are walked, saved, loaded, converted, hooked and shown; and
+their first values."""
 
 from __future__ import annotations
 
@@ -32,18 +33,33 @@ class Net(nn.Module):
         return self.tail(x) + self.mean
 
 
-NAMES = ["mean", "layers.0.weight", "layers.0.bias", "layers.1.weight", "tail.0.weight", "tail.0.bias"]
+NAMES = [
+    "mean",
+    "layers.0.weight",
+    "layers.0.bias",
+    "layers.1.weight",
+    "tail.0.weight",
+    "tail.0.bias",
+]
 
 
-# -- owning ------------------------------------------------------------------------------------------------------------
+# -- owning ----------------------------------------------------------------------------------------
+
 
 def test_names_of_what_it_owns():
     net = Net()
     assert list(net.state_dict()) == NAMES
     assert [name for name, _ in net.named_parameters()] == NAMES[1:]
     assert [name for name, _ in net.named_buffers()] == ["mean", "scratch"]
-    assert [name for name, _ in net.named_modules()] == ["", "layers", "layers.0", "layers.1", "tail", "tail.0",
-                                                         "tail.1"]
+    assert [name for name, _ in net.named_modules()] == [
+        "",
+        "layers",
+        "layers.0",
+        "layers.1",
+        "tail",
+        "tail.0",
+        "tail.1",
+    ]
     assert [name for name, _ in net.named_children()] == ["layers", "tail"]
     assert sum(p.numel() for p in net.parameters()) == 14
     assert len(list(net.parameters(recurse=False))) == 0
@@ -71,7 +87,7 @@ def test_attributes_of_three_kinds():
     m.w = None
     assert m.w is None
     assert "w" in m._parameters
-    m.child = nn.Parameter(rushlight.zeros(1))       # another kind takes the name
+    m.child = nn.Parameter(rushlight.zeros(1))  # another kind takes the name
     assert list(m._modules) == []
     assert "child" in m._parameters
     del m.child, m.b, m.n
@@ -82,7 +98,9 @@ def test_attributes_of_three_kinds():
 
 def test_a_tensor_is_no_parameter():
     m = nn.Linear(2, 2)
-    with pytest.raises(TypeError, match=r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Para"):
+    with pytest.raises(
+        TypeError, match=r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Para"
+    ):
         m.weight = rushlight.zeros(2, 2)
     with pytest.raises(TypeError, match="as child module"):
         nn.Sequential(nn.ReLU()).__setattr__("0", 1)
@@ -90,7 +108,11 @@ def test_a_tensor_is_no_parameter():
 
 def test_registering_checks_names():
     m = nn.Module()
-    for register, thing in ((m.register_parameter, None), (m.register_buffer, None), (m.add_module, None)):
+    for register, thing in (
+        (m.register_parameter, None),
+        (m.register_buffer, None),
+        (m.add_module, None),
+    ):
         for name in ("a.b", "", "forward"):
             with pytest.raises(KeyError):
                 register(name, thing)
@@ -109,7 +131,10 @@ def test_assigning_before_init():
     class Early(nn.Module):
         def __init__(self):
             self.layer = nn.Linear(1, 1)
-    with pytest.raises(AttributeError, match=r"cannot assign module before Module.__init__\(\) call"):
+
+    with pytest.raises(
+        AttributeError, match=r"cannot assign module before Module.__init__\(\) call"
+    ):
         Early()
     with pytest.raises(TypeError, match="unexpected keyword argument 'a'"):
         nn.Module(a=1)
@@ -135,7 +160,7 @@ def test_parameter():
     assert p.is_leaf
     assert isinstance(p, rushlight.Tensor)
     data[0] = 5.0
-    assert p.tolist() == [5, 0]                      # one memory
+    assert p.tolist() == [5, 0]  # one memory
     assert repr(p) == "Parameter containing:\ntensor([5., 0.], requires_grad=True)"
     assert type(p * 2) is rushlight.Tensor
     assert not nn.Parameter(rushlight.tensor([1]), requires_grad=False).requires_grad
@@ -159,7 +184,8 @@ def test_a_write_to_the_memory_of_a_parameter_is_noticed():
         out.backward()
 
 
-# -- saving and loading ------------------------------------------------------------------------------------------------
+# -- saving and loading ----------------------------------------------------------------------------
+
 
 def test_load_what_was_saved():
     a, b = Net(), Net()
@@ -187,6 +213,7 @@ def test_what_does_not_fit_is_told_and_changes_nothing(oracle):
         with pytest.raises(RuntimeError) as caught:
             net.load_state_dict(state)
         return str(caught.value).split("\n  at:")[0], net.first.weight
+
     theirs = oracle(lambda torch: ask(torch)[0])
     ours, weight = ask(rushlight)
     assert ours == theirs
@@ -195,7 +222,9 @@ def test_what_does_not_fit_is_told_and_changes_nothing(oracle):
 
 def test_not_strict():
     net = nn.Linear(2, 2)
-    answer = net.load_state_dict({"weight": rushlight.ones(2, 2), "other": rushlight.ones(1)}, strict=False)
+    answer = net.load_state_dict(
+        {"weight": rushlight.ones(2, 2), "other": rushlight.ones(1)}, strict=False
+    )
     assert answer == (["bias"], ["other"])
     assert repr(answer) == "_IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['other'])"
     assert (net.weight == 1).all()
@@ -221,6 +250,7 @@ def test_extra_state():
 
         def set_extra_state(self, state):
             self.count = state["count"]
+
     a, b = nn.Sequential(Counting()), nn.Sequential(Counting())
     a[0].count = 5
     assert list(a.state_dict()) == ["0._extra_state"]
@@ -239,6 +269,7 @@ def test_a_state_of_another_form():
         def _load_from_state_dict(self, state_dict, prefix, *args):
             state_dict[prefix + "weight"] = state_dict[prefix + "weight"] / 2
             super()._load_from_state_dict(state_dict, prefix, *args)
+
     a, b = nn.Sequential(Doubled(2, 2)), nn.Sequential(Doubled(2, 2))
     b.load_state_dict(a.state_dict())
     assert b[0].weight.tolist() == a[0].weight.tolist()
@@ -247,12 +278,16 @@ def test_a_state_of_another_form():
 def test_hooks_of_saving_and_loading():
     net, seen = nn.Sequential(nn.Linear(1, 1)), []
     net.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append("before saving"))
-    net.register_state_dict_post_hook(lambda m, state, prefix, meta: state.update(more=rushlight.ones(1)))
-    net[0].register_load_state_dict_pre_hook(lambda m, state, prefix, *rest: seen.append((type(m).__name__, prefix)))
+    net.register_state_dict_post_hook(
+        lambda m, state, prefix, meta: state.update(more=rushlight.ones(1))
+    )
+    net[0].register_load_state_dict_pre_hook(
+        lambda m, state, prefix, *rest: seen.append((type(m).__name__, prefix))
+    )
     handle = net.register_load_state_dict_post_hook(lambda m, keys: keys.unexpected_keys.clear())
     state = net.state_dict()
     assert "more" in state
-    net.load_state_dict(state)                       # the last hook has taken the complaint away
+    net.load_state_dict(state)  # the last hook has taken the complaint away
     handle.remove()
     with pytest.raises(RuntimeError, match="Unexpected key"):
         net.load_state_dict(state)
@@ -279,7 +314,8 @@ def test_copies_are_their_own():
         assert all(p.grad is None for p in twin.parameters())
 
 
-# -- changing ----------------------------------------------------------------------------------------------------------
+# -- changing --------------------------------------------------------------------------------------
+
 
 def test_conversion_keeps_the_parameters_themselves():
     net = Net()
@@ -293,9 +329,15 @@ def test_conversion_keeps_the_parameters_themselves():
     assert net.mean.dtype is rushlight.float64
     assert net.count.dtype is rushlight.int64
     net(rushlight.ones(1, 2, dtype=rushlight.float64)).sum().backward()
-    for change, dtype in ((net.float, "float32"), (net.half, "float16"), (net.bfloat16, "bfloat16"),
-                          (lambda: net.to(rushlight.float64), "float64"), (lambda: net.to("cpu"), "float64"),
-                          (lambda: net.to(rushlight.ones(1)), "float32"), (net.cpu, "float32")):
+    for change, dtype in (
+        (net.float, "float32"),
+        (net.half, "float16"),
+        (net.bfloat16, "bfloat16"),
+        (lambda: net.to(rushlight.float64), "float64"),
+        (lambda: net.to("cpu"), "float64"),
+        (lambda: net.to(rushlight.ones(1)), "float32"),
+        (net.cpu, "float32"),
+    ):
         change()
         assert str(weight.dtype) == f"torch.{dtype}"
         assert weight.requires_grad
@@ -326,7 +368,8 @@ def test_modes_gradients_and_apply():
     assert order == ["Linear", "Linear", "ModuleList", "Linear", "ReLU", "Sequential", "Net"]
 
 
-# -- hooks -------------------------------------------------------------------------------------------------------------
+# -- hooks -----------------------------------------------------------------------------------------
+
 
 def test_forward_hooks():
     m, seen = nn.Linear(2, 2), []
@@ -335,7 +378,9 @@ def test_forward_hooks():
     m.register_forward_hook(lambda mod, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
     first = m.register_forward_hook(lambda mod, args, out: seen.append("first"), prepend=True)
     x = rushlight.ones(1, 2)
-    np.testing.assert_allclose(m(x).detach().numpy(), (F.linear(x + 1, m.weight, m.bias) * 2).detach().numpy())
+    np.testing.assert_allclose(
+        m(x).detach().numpy(), (F.linear(x + 1, m.weight, m.bias) * 2).detach().numpy()
+    )
     assert seen == ["first", {}]
     for handle in (plus, twice, first):
         handle.remove()
@@ -348,8 +393,11 @@ def test_hooks_with_keywords_and_errors():
             if factor == 0:
                 raise ValueError("no")
             return x * factor
+
     m, seen = Scaled(), []
-    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True)
+    m.register_forward_pre_hook(
+        lambda mod, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True
+    )
     m.register_forward_hook(lambda mod, args, out: seen.append(out), always_call=True)
     assert m(rushlight.ones(1), factor=2).item() == 3
     with pytest.raises(ValueError, match="no"):
@@ -363,7 +411,9 @@ def test_hooks_with_keywords_and_errors():
 def test_backward_hooks_see_what_goes_through_the_module_alone():
     m, seen = nn.Linear(2, 1, bias=False), []
     m.register_full_backward_pre_hook(lambda mod, grads: seen.append([g.tolist() for g in grads]))
-    m.register_full_backward_hook(lambda mod, inside, outside: seen.append((inside[0].tolist(), outside[0].tolist())))
+    m.register_full_backward_hook(
+        lambda mod, inside, outside: seen.append((inside[0].tolist(), outside[0].tolist()))
+    )
     x = rushlight.ones(1, 2, requires_grad=True)
     y = x * 1
     (m(y) * 3 + y.sum()).sum().backward()
@@ -378,7 +428,7 @@ def test_backward_hooks_may_replace_gradients():
     x = rushlight.ones(1, 2, requires_grad=True)
     m(x).backward()
     assert x.grad.tolist() == [[7, 7]]
-    quiet = nn.Linear(2, 1)                          # no gradient goes to the input: called all the same
+    quiet = nn.Linear(2, 1)  # no gradient goes to the input: called all the same
     calls = []
     quiet.register_full_backward_hook(lambda mod, inside, outside: calls.append(inside))
     with pytest.warns(UserWarning, match="no inputs require gradients"):
@@ -390,8 +440,11 @@ def test_backward_hooks_of_several_outputs():
     class Split(nn.Module):
         def forward(self, x):
             return x * 2, x * 3
+
     m, seen = Split(), []
-    m.register_full_backward_hook(lambda mod, inside, outside: seen.append([g.item() for g in (*inside, *outside)]))
+    m.register_full_backward_hook(
+        lambda mod, inside, outside: seen.append([g.item() for g in (*inside, *outside)])
+    )
     x = rushlight.ones(1, requires_grad=True)
     a, b = m(x)
     (a + 10 * b).sum().backward()
@@ -400,6 +453,7 @@ def test_backward_hooks_of_several_outputs():
 
 def test_hooks_everywhere():
     from rushlight.nn import hooks
+
     seen = []
     handle = hooks.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__))
     nn.Sequential(nn.ReLU())(rushlight.ones(1))
@@ -408,7 +462,8 @@ def test_hooks_everywhere():
     assert seen == ["ReLU", "Sequential"]
 
 
-# -- containers --------------------------------------------------------------------------------------------------------
+# -- containers ------------------------------------------------------------------------------------
+
 
 def test_sequential_is_a_list():
     s = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
@@ -473,23 +528,70 @@ def test_parameter_list_and_dict():
         d[1] = 2
 
 
-# -- text and first values ---------------------------------------------------------------------------------------------
+# -- text and first values -------------------------------------------------------------------------
 
 SHOWN = [
-    "Linear(2, 3)", "Bilinear(2, 3, 4, bias=False)", "Identity(3)", "Flatten()", "Unflatten(1, (2, 3))",
-    "Conv2d(4, 4, (3, 2), stride=2, padding=1, dilation=2, groups=2, bias=False, padding_mode='circular')",
-    "Conv1d(3, 4, 3, padding='same')", "ConvTranspose2d(3, 4, 3, 2, 1, 1)", "BatchNorm2d(3)", "InstanceNorm1d(3)",
-    "LayerNorm((2, 3), bias=False)", "GroupNorm(1, 3)", "RMSNorm(3)", "LocalResponseNorm(2)", "Dropout(.2)",
-    "AlphaDropout()", "Embedding(3, 4, padding_idx=-1, max_norm=1.)", "EmbeddingBag(3, 4, max_norm=1., mode='sum')",
-    "MaxPool2d((2, 3), 1, 1, 1, True, True)", "AvgPool1d(2)", "AvgPool2d(2)", "AdaptiveAvgPool2d((1, None))",
-    "AdaptiveMaxPool1d(2)", "LPPool2d(2, 3)", "MaxUnpool2d(2)", "ReLU()", "ReLU(True)", "ReLU6(True)", "ELU(1., True)",
-    "SELU()", "GELU()", "LeakyReLU(.1, True)", "Hardtanh(-2, 2, True)", "Hardsigmoid(True)", "Hardshrink()",
-    "Softplus()", "Softmax(1)", "Softmax2d()", "Threshold(1, 2, True)", "PReLU()", "RReLU(inplace=True)", "GLU()",
-    "SiLU(True)", "Mish()", "Tanh()", "CrossEntropyLoss()", "HuberLoss()", "PixelShuffle(2)",
-    "Upsample(scale_factor=2)", "Upsample(3, mode='bilinear')", "UpsamplingNearest2d(scale_factor=2)", "ZeroPad2d(1)",
+    "Linear(2, 3)",
+    "Bilinear(2, 3, 4, bias=False)",
+    "Identity(3)",
+    "Flatten()",
+    "Unflatten(1, (2, 3))",
+    "Conv2d(4, 4, (3, 2), stride=2, padding=1, dilation=2, groups=2, bias=False, "
+    "padding_mode='circular')",
+    "Conv1d(3, 4, 3, padding='same')",
+    "ConvTranspose2d(3, 4, 3, 2, 1, 1)",
+    "BatchNorm2d(3)",
+    "InstanceNorm1d(3)",
+    "LayerNorm((2, 3), bias=False)",
+    "GroupNorm(1, 3)",
+    "RMSNorm(3)",
+    "LocalResponseNorm(2)",
+    "Dropout(.2)",
+    "AlphaDropout()",
+    "Embedding(3, 4, padding_idx=-1, max_norm=1.)",
+    "EmbeddingBag(3, 4, max_norm=1., mode='sum')",
+    "MaxPool2d((2, 3), 1, 1, 1, True, True)",
+    "AvgPool1d(2)",
+    "AvgPool2d(2)",
+    "AdaptiveAvgPool2d((1, None))",
+    "AdaptiveMaxPool1d(2)",
+    "LPPool2d(2, 3)",
+    "MaxUnpool2d(2)",
+    "ReLU()",
+    "ReLU(True)",
+    "ReLU6(True)",
+    "ELU(1., True)",
+    "SELU()",
+    "GELU()",
+    "LeakyReLU(.1, True)",
+    "Hardtanh(-2, 2, True)",
+    "Hardsigmoid(True)",
+    "Hardshrink()",
+    "Softplus()",
+    "Softmax(1)",
+    "Softmax2d()",
+    "Threshold(1, 2, True)",
+    "PReLU()",
+    "RReLU(inplace=True)",
+    "GLU()",
+    "SiLU(True)",
+    "Mish()",
+    "Tanh()",
+    "CrossEntropyLoss()",
+    "HuberLoss()",
+    "PixelShuffle(2)",
+    "Upsample(scale_factor=2)",
+    "Upsample(3, mode='bilinear')",
+    "UpsamplingNearest2d(scale_factor=2)",
+    "ZeroPad2d(1)",
     "ReflectionPad2d((1, 2, 3, 4))",
-    "ConstantPad1d(1, .5)", "CosineSimilarity()", "PairwiseDistance()", "Fold((3, 3), 2)", "Unfold(2)",
-    "LinearCrossEntropyLoss(3, 4)", "TripletMarginLoss()",
+    "ConstantPad1d(1, .5)",
+    "CosineSimilarity()",
+    "PairwiseDistance()",
+    "Fold((3, 3), 2)",
+    "Unfold(2)",
+    "LinearCrossEntropyLoss(3, 4)",
+    "TripletMarginLoss()",
 ]
 
 
@@ -499,17 +601,38 @@ def test_shown_as_in_torch(oracle):
         made = [repr(eval(f"nn.{text}", {"nn": nn})) for text in SHOWN]
         inner = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
         three = nn.ModuleList([nn.ReLU() for _ in range(3)])
-        return [*made, repr(nn.Sequential(inner, three, nn.ModuleDict({"a": inner}))),
-                repr(nn.ModuleList([nn.ReLU(), inner, nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Tanh()])),
-                repr(nn.ParameterList([lib.ones(2, 3), 4])), repr(nn.ParameterDict({"x": lib.ones(2), "y": 1})),
-                repr(nn.Sequential()), repr(nn.Module())]
+        return [
+            *made,
+            repr(nn.Sequential(inner, three, nn.ModuleDict({"a": inner}))),
+            repr(
+                nn.ModuleList(
+                    [nn.ReLU(), inner, nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Tanh()]
+                )
+            ),
+            repr(nn.ParameterList([lib.ones(2, 3), 4])),
+            repr(nn.ParameterDict({"x": lib.ones(2), "y": 1})),
+            repr(nn.Sequential()),
+            repr(nn.Module()),
+        ]
+
     assert texts(rushlight) == oracle(texts)
 
 
 FRESH = [
-    "Linear(5, 4)", "Linear(5, 4, bias=False, dtype={}.float64)", "Bilinear(2, 3, 2)", "Conv1d(2, 3, 2)",
-    "Conv2d(2, 4, 3, groups=2)", "ConvTranspose2d(2, 3, 2)", "Conv3d(1, 2, 2)", "Embedding(4, 3, padding_idx=1)",
-    "EmbeddingBag(4, 3)", "BatchNorm1d(2)", "LayerNorm(3)", "GroupNorm(1, 2)", "PReLU(2)", "RMSNorm(3)",
+    "Linear(5, 4)",
+    "Linear(5, 4, bias=False, dtype={}.float64)",
+    "Bilinear(2, 3, 2)",
+    "Conv1d(2, 3, 2)",
+    "Conv2d(2, 4, 3, groups=2)",
+    "ConvTranspose2d(2, 3, 2)",
+    "Conv3d(1, 2, 2)",
+    "Embedding(4, 3, padding_idx=1)",
+    "EmbeddingBag(4, 3)",
+    "BatchNorm1d(2)",
+    "LayerNorm(3)",
+    "GroupNorm(1, 2)",
+    "PReLU(2)",
+    "RMSNorm(3)",
 ]
 
 
@@ -519,15 +642,19 @@ def test_first_values_are_torchs_to_the_bit(text, oracle):
         lib.manual_seed(7)
         module = eval("nn." + text.format("lib"), {"nn": lib.nn, "lib": lib})
         return [*module.state_dict().values(), lib.rand(1)]
+
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         assert ours.numpy().dtype == theirs.dtype
         assert ours.numpy().tolist() == theirs.tolist()
 
 
 INIT = {
-    "uniform_": lambda init, t: init.uniform_(t, -1, 2), "normal_": lambda init, t: init.normal_(t, 1, 2),
-    "constant_": lambda init, t: init.constant_(t, 3), "ones_": lambda init, t: init.ones_(t),
-    "zeros_": lambda init, t: init.zeros_(t), "eye_": lambda init, t: init.eye_(t),
+    "uniform_": lambda init, t: init.uniform_(t, -1, 2),
+    "normal_": lambda init, t: init.normal_(t, 1, 2),
+    "constant_": lambda init, t: init.constant_(t, 3),
+    "ones_": lambda init, t: init.ones_(t),
+    "zeros_": lambda init, t: init.zeros_(t),
+    "eye_": lambda init, t: init.eye_(t),
     "xavier_uniform_": lambda init, t: init.xavier_uniform_(t, 2.0),
     "xavier_normal_": lambda init, t: init.xavier_normal_(t),
     "kaiming_uniform_": lambda init, t: init.kaiming_uniform_(t, nonlinearity="relu"),
@@ -545,6 +672,7 @@ def test_init_is_torchs_to_the_bit(name, oracle):
         t = lib.empty(5, 6)
         assert INIT[name](lib.nn.init, t) is t
         return [t, lib.rand(1)]
+
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         assert ours.tolist() == theirs.tolist()
 
@@ -552,8 +680,13 @@ def test_init_is_torchs_to_the_bit(name, oracle):
 def test_orthogonal_and_dirac(oracle):
     def ask(lib):
         lib.manual_seed(1)
-        return [lib.nn.init.orthogonal_(lib.empty(3, 5)), lib.nn.init.orthogonal_(lib.empty(5, 3), 2.0),
-                lib.nn.init.dirac_(lib.empty(4, 2, 3, 3), 2), lib.rand(1)]
+        return [
+            lib.nn.init.orthogonal_(lib.empty(3, 5)),
+            lib.nn.init.orthogonal_(lib.empty(5, 3), 2.0),
+            lib.nn.init.dirac_(lib.empty(4, 2, 3, 3), 2),
+            lib.rand(1),
+        ]
+
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-6)
     q = nn.init.orthogonal_(rushlight.empty(3, 5))
@@ -573,20 +706,25 @@ def test_gains():
     assert p.is_leaf
 
 
-# -- modules at work ---------------------------------------------------------------------------------------------------
+# -- modules at work -------------------------------------------------------------------------------
+
 
 def test_norm_layers():
     bn = nn.BatchNorm1d(1)
     out = bn(rushlight.tensor([[1.0], [3.0]]))
     np.testing.assert_allclose(out.detach().numpy(), [[-0.999995], [0.999995]], rtol=1e-6)
     assert bn.num_batches_tracked.item() == 1
-    np.testing.assert_allclose([bn.running_mean.item(), bn.running_var.item()], [0.2, 1.1], rtol=1e-6)
+    np.testing.assert_allclose(
+        [bn.running_mean.item(), bn.running_var.item()], [0.2, 1.1], rtol=1e-6
+    )
     bn.eval()
-    np.testing.assert_allclose(bn(rushlight.ones(1, 1)).item(), 0.8 / math.sqrt(1.1 + 1e-5), rtol=1e-6)
+    np.testing.assert_allclose(
+        bn(rushlight.ones(1, 1)).item(), 0.8 / math.sqrt(1.1 + 1e-5), rtol=1e-6
+    )
     average = nn.BatchNorm1d(1, momentum=None)
     for value in (1.0, 3.0):
         average(rushlight.tensor([[value], [value + 2]]))
-    assert average.running_mean.item() == 3.0        # the plain average of 2 and 4
+    assert average.running_mean.item() == 3.0  # the plain average of 2 and 4
     with pytest.raises(ValueError, match="expected 4D input"):
         nn.BatchNorm2d(2)(rushlight.ones(2, 2))
 
@@ -595,7 +733,7 @@ def test_dropout_only_in_training():
     d = nn.Dropout(0.5)
     rushlight.manual_seed(123)
     first = d(rushlight.ones(2, 6)).tolist()
-    assert first == [[2, 2, 0, 2, 2, 0], [0, 0, 0, 2, 0, 2]]     # torch's, on all but Intel CPUs
+    assert first == [[2, 2, 0, 2, 2, 0], [0, 0, 0, 2, 0, 2]]  # torch's, on all but Intel CPUs
     d.eval()
     assert d(rushlight.ones(3)).tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -631,6 +769,7 @@ def test_clipping_gradients(oracle):
         vector = utils.parameters_to_vector(ps)
         utils.vector_to_parameters(vector + 1, ps)
         return [total, large, *[p.grad for p in ps], *ps]
+
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-6)
     p = nn.Parameter(rushlight.zeros(1))
@@ -640,11 +779,13 @@ def test_clipping_gradients(oracle):
     assert nn.utils.clip_grad_norm_([nn.Parameter(rushlight.zeros(1))], 1.0).item() == 0
     p.grad = rushlight.tensor([math.inf])
     assert nn.utils.clip_grad_norm_([p], 1.0).item() == math.inf
-    assert math.isnan(p.grad.item())              # inf / inf
+    assert math.isnan(p.grad.item())  # inf / inf
 
 
 def test_training_makes_no_reference_cycles(uncollected):
-    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1), nn.Linear(4, 2))
+    net = nn.Sequential(
+        nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1), nn.Linear(4, 2)
+    )
     x, y = rushlight.ones(5, 3), rushlight.tensor([0, 1, 0, 1, 0])
     loss = nn.CrossEntropyLoss()
     loss(net(x), y).backward()
@@ -656,11 +797,15 @@ def test_training_makes_no_reference_cycles(uncollected):
 
 
 def test_a_call_without_hooks_goes_straight_to_forward():
-    """No argument parsing, no hook loops: at most so many calls of Python functions between `m(x)` and its forward."""
+    """No argument parsing, no hook loops: at most so many calls of Python functions between `m(x)`
+    and its forward."""
     import sys
+
     calls = []
     m = nn.Identity()
-    sys.setprofile(lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None)
+    sys.setprofile(
+        lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None
+    )
     m(1)
     sys.setprofile(None)
     assert calls == ["__call__", "forward"]
@@ -668,8 +813,15 @@ def test_a_call_without_hooks_goes_straight_to_forward():
 
 @pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64])
 def test_running_statistics_follow_in_their_own_memory(dtype):
-    norm, twin = rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype), rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype)
-    held, view, before = norm.running_var.detach(), norm.running_mean[1:], norm.running_mean._version
+    norm, twin = (
+        rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype),
+        rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype),
+    )
+    held, view, before = (
+        norm.running_var.detach(),
+        norm.running_mean[1:],
+        norm.running_mean._version,
+    )
     for _ in range(3):
         x = rushlight.randn(5, 3, dtype=dtype)
         norm(x)
@@ -688,6 +840,7 @@ def test_running_statistics_follow_in_their_own_memory(dtype):
 @pytest.mark.origin("courses")
 def test_where_to_is_told_by_cpu():
     """GPyTorch's search of neighbours: its `to` calls its `cpu`, which calls the module's."""
+
     class Index(nn.Module):
         def cpu(self):
             super().cpu()
@@ -723,17 +876,26 @@ def modules_are_laid_out(torch):
     m = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(2, 2))
     m = m.to(torch.float64, memory_format=torch.channels_last)
     m(torch.rand(2, 3, 4, 4, dtype=torch.float64)).sum().backward()
-    return [list(m[0].weight.stride()), list(m[1].weight.stride()), m[0].weight.grad.shape == m[0].weight.shape,
-            outcome(torch.nn.Conv3d(1, 1, 3).to, memory_format=torch.channels_last)]
+    return [
+        list(m[0].weight.stride()),
+        list(m[1].weight.stride()),
+        m[0].weight.grad.shape == m[0].weight.shape,
+        outcome(torch.nn.Conv3d(1, 1, 3).to, memory_format=torch.channels_last),
+    ]
 
 
 @pytest.mark.origin("suites")
-@pytest.mark.parametrize("layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)])
+@pytest.mark.parametrize(
+    "layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)]
+)
 def test_a_layers_forward_takes_any_object_with_its_attributes(layer):
     class Scope:
         pass
+
     scope, x = Scope(), rushlight.rand(3, 3)
-    scope.__dict__.update({key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters)
+    scope.__dict__.update(
+        {key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters
+    )
     if hasattr(layer, "_conv_forward"):
         scope._conv_forward = layer._conv_forward
     assert rushlight.equal(type(layer).forward(scope, x), layer(x))
@@ -742,19 +904,41 @@ def test_a_layers_forward_takes_any_object_with_its_attributes(layer):
 @program.found_in("torch tests")
 def the_order_of_where_a_module_goes(torch):
     cpu, double, like = torch.device("cpu"), torch.float64, torch.zeros(1)
-    orders = [(cpu, True), (None, True), ("cpu", double, True), (double, True), (like, True), (like, True, True),
-              (double, cpu), (like, double), (double, True, True), (cpu, cpu), (None,), (), (None, double),
-              (None, None, True), (torch.long,)]
+    orders = [
+        (cpu, True),
+        (None, True),
+        ("cpu", double, True),
+        (double, True),
+        (like, True),
+        (like, True, True),
+        (double, cpu),
+        (like, double),
+        (double, True, True),
+        (cpu, cpu),
+        (None,),
+        (),
+        (None, double),
+        (None, None, True),
+        (torch.long,),
+    ]
+
     def where(*args, **kwargs):
         return str(torch.nn.Linear(1, 1).to(*args, **kwargs).weight.dtype)
-    return [*[outcome(where, *order) for order in orders], *[outcome(where, "cpu", copy=copy) for copy in (True, False)]]
+
+    return [
+        *[outcome(where, *order) for order in orders],
+        *[outcome(where, "cpu", copy=copy) for copy in (True, False)],
+    ]
 
 
 @pytest.mark.origin("torch tests")
 def test_the_names_of_all_modules(torch):
     ours, theirs = set(rushlight.nn.modules.__all__), set(torch.nn.modules.__all__)
     assert ours <= theirs
-    assert theirs - ours <= {"Container", "LinearCrossEntropyOptions"}         # an old name, and a new one's options
+    assert theirs - ours <= {
+        "Container",
+        "LinearCrossEntropyOptions",
+    }  # an old name, and a new one's options
     found = {}
     exec("from rushlight.nn.modules import *", found)
     assert found["Conv2d"] is rushlight.nn.Conv2d

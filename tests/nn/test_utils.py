@@ -1,4 +1,5 @@
-"""torch.nn.utils: norms, parametrizations, pruning, fusion and functional calls. Each story is told to both libraries."""
+"""torch.nn.utils: norms, parametrizations, pruning, fusion and functional calls. Each story is told
+to both libraries."""
 
 from __future__ import annotations
 
@@ -33,8 +34,10 @@ def same(got, want, at=""):
 
 def told(story):
     """A test that a story, a function of (library, its nn), comes out as in torch."""
+
     def test(oracle):
         same(story(rl, nn), oracle(lambda torch: story(torch, torch.nn)))
+
     return test
 
 
@@ -70,8 +73,12 @@ def spectral_norms(lib, nn):
             m.eval()
             seen += [m(x).detach(), m(x).detach()]
     old = nn.utils.spectral_norm(nn.Linear(3, 2))
-    return [*seen, dict(old.state_dict()._metadata[""]) == {"version": 1, "spectral_norm": {"weight.version": 1}},
-            state(nn.utils.remove_spectral_norm(old))]
+    return [
+        *seen,
+        dict(old.state_dict()._metadata[""])
+        == {"version": 1, "spectral_norm": {"weight.version": 1}},
+        state(nn.utils.remove_spectral_norm(old)),
+    ]
 
 
 def pruning(lib, nn):
@@ -79,16 +86,23 @@ def pruning(lib, nn):
     prune = import_module(f"{nn.__name__}.utils.prune")  # torch loads it when asked
     m = nn.Linear(4, 3)
     seen = []
-    for step in (lambda: prune.l1_unstructured(m, "weight", 0.3), lambda: prune.random_unstructured(m, "weight", 3),
-                 lambda: prune.ln_structured(m, "weight", 1, 2, 0), lambda: prune.identity(m, "bias"),
-                 lambda: prune.remove(m, "weight"), lambda: prune.random_structured(m, "weight", 2, 1),
-                 lambda: prune.custom_from_mask(m, "weight", lib.tensor([[1.0, 0.0, 1.0, 0.0]] * 3))):
+    for step in (
+        lambda: prune.l1_unstructured(m, "weight", 0.3),
+        lambda: prune.random_unstructured(m, "weight", 3),
+        lambda: prune.ln_structured(m, "weight", 1, 2, 0),
+        lambda: prune.identity(m, "bias"),
+        lambda: prune.remove(m, "weight"),
+        lambda: prune.random_structured(m, "weight", 2, 1),
+        lambda: prune.custom_from_mask(m, "weight", lib.tensor([[1.0, 0.0, 1.0, 0.0]] * 3)),
+    ):
         step()
         seen += [state(m), m.weight.detach(), prune.is_pruned(m)]
     m(lib.ones(1, 4)).sum().backward()
     a, b = nn.Linear(2, 2), nn.Linear(2, 3)
     for amount in (0.4, 2):
-        prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=amount)
+        prune.global_unstructured(
+            [(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=amount
+        )
         seen += [a.weight.detach(), b.weight.detach()]
     return [*seen, m.weight_orig.grad, prune.L1Unstructured(2).prune(lib.tensor([1.0, -3.0, 2.0]))]
 
@@ -102,11 +116,22 @@ def fusion(lib, nn):
     conv, up = nn.Conv2d(2, 4, 3, bias=False).eval(), nn.ConvTranspose2d(2, 4, 3).eval()
     flat, rows = nn.Linear(3, 4).eval(), nn.BatchNorm1d(4).eval()
     rows.load_state_dict(norm.state_dict())
-    fused = [nn.utils.fuse_conv_bn_eval(conv, norm), nn.utils.fuse_conv_bn_eval(up, norm, transpose=True),
-             nn.utils.fuse_linear_bn_eval(flat, rows)]
+    fused = [
+        nn.utils.fuse_conv_bn_eval(conv, norm),
+        nn.utils.fuse_conv_bn_eval(up, norm, transpose=True),
+        nn.utils.fuse_linear_bn_eval(flat, rows),
+    ]
     x, y = lib.randn(1, 2, 5, 5), lib.randn(2, 3)
-    errors = [(fused[0](x) - norm(conv(x))), (fused[1](x) - norm(up(x))), (fused[2](y) - rows(flat(y)))]
-    return [[repr(m) for m in fused], [state(m) for m in fused], [bool(e.abs().max() < 1e-5) for e in errors]]
+    errors = [
+        (fused[0](x) - norm(conv(x))),
+        (fused[1](x) - norm(up(x))),
+        (fused[2](y) - rows(flat(y))),
+    ]
+    return [
+        [repr(m) for m in fused],
+        [state(m) for m in fused],
+        [bool(e.abs().max() < 1e-5) for e in errors],
+    ]
 
 
 def orthogonal_weights(lib, nn):
@@ -115,7 +140,9 @@ def orthogonal_weights(lib, nn):
         for how in ("matrix_exp", "cayley", "householder", None):
             for trivial in (True, False):
                 lib.manual_seed(0)
-                m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape), orthogonal_map=how, use_trivialization=trivial)
+                m = nn.utils.parametrizations.orthogonal(
+                    nn.Linear(*shape), orthogonal_map=how, use_trivialization=trivial
+                )
                 m(lib.ones(1, shape[0])).sum().backward()
                 seen += [m.weight.detach(), m.parametrizations.weight.original.grad]
     return seen
@@ -135,22 +162,35 @@ class Tied:
             def forward(self, x):
                 self.c = self.c + 1
                 return x * self.a + self.b + self.c
+
         return Tied()
 
 
 def functional_calls(lib, nn):
-    call, m, x = lib.func.functional_call if hasattr(lib, "func") else stateless.functional_call, Tied(lib, nn), lib.ones(2)
+    call, m, x = (
+        lib.func.functional_call if hasattr(lib, "func") else stateless.functional_call,
+        Tied(lib, nn),
+        lib.ones(2),
+    )
     zero, one = lib.zeros(1), lib.ones(1)
     state = {"c": lib.zeros(1) + 5}
-    return [call(m, {"a": zero}, x), call(m, {"a": zero, "b": one}, (x,), tie_weights=False).detach(),
-            call(m, state, x).detach(), state["c"], m.c, m.a.detach(), call(m, ({"a": zero}, state), x)]
+    return [
+        call(m, {"a": zero}, x),
+        call(m, {"a": zero, "b": one}, (x,), tie_weights=False).detach(),
+        call(m, state, x).detach(),
+        state["c"],
+        m.c,
+        m.a.detach(),
+        call(m, ({"a": zero}, state), x),
+    ]
 
 
 for _story in (weight_norms, spectral_norms, orthogonal_weights, pruning, fusion, functional_calls):
     globals()[f"test_{_story.__name__}"] = told(_story)
 
 
-# -- parametrize -------------------------------------------------------------------------------------------------------
+# -- parametrize -----------------------------------------------------------------------------------
+
 
 class Symmetric(nn.Module):
     def forward(self, x):
@@ -174,17 +214,23 @@ def test_parametrized_weight():
     m = nn.Linear(3, 3)
     parametrize.register_parametrization(m, "weight", Symmetric())
     assert [n for n, _ in m.named_parameters()] == ["bias", "parametrizations.weight.original"]
-    assert repr(m) == ("ParametrizedLinear(\n  in_features=3, out_features=3, bias=True\n  (parametrizations): "
-                       "ModuleDict(\n    (weight): ParametrizationList(\n      (0): Symmetric()\n    )\n  )\n)")
+    assert repr(m) == (
+        "ParametrizedLinear(\n  in_features=3, out_features=3, bias=True\n  (parametrizations): "
+        "ModuleDict(\n    (weight): ParametrizationList(\n      (0): Symmetric()\n    )\n  )\n)"
+    )
     m(rl.ones(1, 3)).sum().backward()
-    np.testing.assert_array_equal(m.parametrizations.weight.original.grad.numpy(), [[1, 2, 2], [0, 1, 2], [0, 0, 1]])
+    np.testing.assert_array_equal(
+        m.parametrizations.weight.original.grad.numpy(), [[1, 2, 2], [0, 1, 2], [0, 0, 1]]
+    )
     assert m.weight is not m.weight
     with parametrize.cached():
         assert m.weight is m.weight
     assert type(copy.deepcopy(m)) is type(m)
     with pytest.raises(RuntimeError, match="only supported through state_dict"):
         pickle.dumps(m)
-    with pytest.raises(RuntimeError, match="parametrization Symmetric does not implement right_inverse"):
+    with pytest.raises(
+        RuntimeError, match="parametrization Symmetric does not implement right_inverse"
+    ):
         m.weight = rl.ones(3, 3)
 
 
@@ -201,7 +247,11 @@ def test_a_copy_keeps_its_parametrization():
 def test_several_originals():
     m = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Halves())
     m.weight = rl.full((2, 2), 4.0)
-    assert list(m.state_dict()) == ["bias", "parametrizations.weight.original0", "parametrizations.weight.original1"]
+    assert list(m.state_dict()) == [
+        "bias",
+        "parametrizations.weight.original0",
+        "parametrizations.weight.original1",
+    ]
     assert rl.equal(m.parametrizations.weight.original0, rl.full((2, 2), 2.0))
     with pytest.raises(ValueError, match="Cannot leave unparametrized"):
         parametrize.remove_parametrizations(m, "weight", leave_parametrized=False)
@@ -210,10 +260,17 @@ def test_several_originals():
     assert m.weight.requires_grad
 
 
-@pytest.mark.parametrize(("name", "by", "words"), [
-    ("foo", Symmetric(), "does not have a parameter, a buffer, or a parametrized element with name 'foo'"),
-    ("weight", Cut(), "may not change the shape of the tensor, unless `unsafe` flag"),
-])
+@pytest.mark.parametrize(
+    ("name", "by", "words"),
+    [
+        (
+            "foo",
+            Symmetric(),
+            "does not have a parameter, a buffer, or a parametrized element with name 'foo'",
+        ),
+        ("weight", Cut(), "may not change the shape of the tensor, unless `unsafe` flag"),
+    ],
+)
 def test_parametrizations_refused(name, by, words):
     m = nn.Linear(3, 3)
     with pytest.raises(ValueError, match=words):
@@ -221,7 +278,9 @@ def test_parametrizations_refused(name, by, words):
     assert type(m) is nn.Linear
     assert list(m.state_dict()) == ["weight", "bias"]
     parametrize.register_parametrization(m, "weight", Symmetric())
-    with pytest.raises(ValueError, match="may not change the shape of the tensor, unless the `unsafe` flag"):
+    with pytest.raises(
+        ValueError, match="may not change the shape of the tensor, unless the `unsafe` flag"
+    ):
         parametrize.register_parametrization(m, "weight", Cut())
     assert len(m.parametrizations.weight) == 1
     with pytest.raises(ValueError, match="does not have a parametrization on bias"):
@@ -244,9 +303,12 @@ def test_norms_refused():
         nn.utils.remove_spectral_norm(nn.Linear(2, 2))
 
 
-# -- the others --------------------------------------------------------------------------------------------------------
+# -- the others ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("amount", "error"), [(1.5, ValueError), (-1, ValueError), ("x", TypeError), (100, ValueError)])
+
+@pytest.mark.parametrize(
+    ("amount", "error"), [(1.5, ValueError), (-1, ValueError), ("x", TypeError), (100, ValueError)]
+)
 def test_amounts_refused(amount, error):
     m = nn.Linear(2, 2)
     with pytest.raises(error, match="amount"):
@@ -292,19 +354,27 @@ def test_functional_call_of_a_module_inside_itself():
 
 
 def test_functional_call_without_a_bias_and_with_more_parameters():
-    """None takes a tensor away; a new parameter is one of the module's meanwhile, and what is tied is not missing."""
+    """None takes a tensor away; a new parameter is one of the module's meanwhile, and what is tied
+    is not missing."""
+
     class Counts(nn.Linear):
         def forward(self, x):
             return super().forward(x), len(list(self.parameters()))
 
     m, x = Counts(2, 1), rl.ones(2)
-    y, count = stateless.functional_call(m, {"weight": rl.ones(1, 2), "bias": None, "more": nn.Parameter(x)}, x)
+    y, count = stateless.functional_call(
+        m, {"weight": rl.ones(1, 2), "bias": None, "more": nn.Parameter(x)}, x
+    )
     assert (y.item(), count) == (2, 2)
     assert list(m.state_dict()) == ["weight", "bias"]
-    tied = stateless.functional_call(Tied(rl, nn), {"a": rl.ones(1) * 3, "c": rl.zeros(1)}, x, strict=True)
+    tied = stateless.functional_call(
+        Tied(rl, nn), {"a": rl.ones(1) * 3, "c": rl.zeros(1)}, x, strict=True
+    )
     assert tied.tolist() == [7, 7]
     m.scale = 2.0
-    with pytest.raises(TypeError, match="attribute `scale`: 2.0 is not an instance of torch.Tensor"):
+    with pytest.raises(
+        TypeError, match="attribute `scale`: 2.0 is not an instance of torch.Tensor"
+    ):
         stateless.functional_call(m, {"scale": x}, x)
 
 
@@ -356,7 +426,9 @@ def masks_of_whole_numbers_prune(torch):
     chain, method = prune.PruningContainer(), prune.L1Unstructured(amount=2)
     chain._tensor_name = method._tensor_name = "weight"
     chain.add_pruning_method(method)
-    return chain.compute_mask(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]]))
+    return chain.compute_mask(
+        torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]])
+    )
 
 
 test_program = program.test()

@@ -1,4 +1,6 @@
-"""Facts of an op stand in its entry, or are registered by the op: nothing outside ops/ recognises an op by its name."""
+"""Facts of an op stand in its entry, or are registered by the op: nothing outside ops/ recognises
+an op by its name."""
+
 import importlib.util
 from importlib import import_module
 from pathlib import Path
@@ -7,12 +9,16 @@ import numpy as np
 import pytest
 
 from rushlight.amp import autocast_policy
-from rushlight.func import batching_families
 from rushlight.core.lazy import complete
 from rushlight.core.table import TABLE
+from rushlight.func import batching_families
 
 ROOT = Path(__file__).parents[2]
-ALLOWED = ("ops/", "kernels/", "fast/index.py")              # kernels know no ops: names there are those of kernels
+ALLOWED = (
+    "ops/",
+    "kernels/",
+    "fast/index.py",
+)  # kernels know no ops: names there are those of kernels
 complete()
 
 
@@ -24,21 +30,42 @@ def house_names():
 
 
 def test_no_comparison_with_a_name():
-    found = [f"{p.file}:{p.line}: {p.name}" for p in house_names().places(TABLE) if not p.file.startswith(ALLOWED)]
+    found = [
+        f"{p.file}:{p.line}: {p.name}"
+        for p in house_names().places(TABLE)
+        if not p.file.startswith(ALLOWED)
+    ]
     assert not found, "\n".join(["compare entries, or let the entry say it:", *found])
 
 
-@pytest.mark.parametrize("line", [
-    'x = step.op == "mul"', 'x = op.name in ("div", "mul")', 'x = op.name in {"mul"}', 'x = name != "mul"',
-    'x = op.name.startswith("mul")', 'T = {"mul": 1}\nx = T[op.name]', 'T = dict.fromkeys(("mul",), 1)\nx = T.get(step.op)',
-    'T: set = {"div", "mul"}\nx = step.op in T', '@rule("mul")\ndef f(): ...'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = step.op == "mul"',
+        'x = op.name in ("div", "mul")',
+        'x = op.name in {"mul"}',
+        'x = name != "mul"',
+        'x = op.name.startswith("mul")',
+        'T = {"mul": 1}\nx = T[op.name]',
+        'T = dict.fromkeys(("mul",), 1)\nx = T.get(step.op)',
+        'T: set = {"div", "mul"}\nx = step.op in T',
+        '@rule("mul")\ndef f(): ...',
+    ],
+)
 def test_comparisons_are_found(tmp_path, line):
     (tmp_path / "a.py").write_text(f"\n{line}\n")
     assert [p.name for p in house_names().places({"mul"}, tmp_path)] == ["mul"]
 
 
-@pytest.mark.parametrize("line", ['x = mode == "mul"', 'x = op is mul.op', 'x = call("mul", x)',
-                                  '# A world: what names mean.\nT = {"mul": 1}\nx = T[name]'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        'x = mode == "mul"',
+        "x = op is mul.op",
+        'x = call("mul", x)',
+        '# A world: what names mean.\nT = {"mul": 1}\nx = T[name]',
+    ],
+)
 def test_other_texts_are_not_found(tmp_path, line):
     (tmp_path / "a.py").write_text(f"\n{line}\n")
     assert not house_names().places({"mul"}, tmp_path)
@@ -50,7 +77,8 @@ def test_a_table_in_another_file_is_found(tmp_path):
     assert [(p.file, p.name) for p in house_names().places({"mul"}, tmp_path)] == [("a.py", "mul")]
 
 
-# -- words of entries ------------------------------------------------------------------------------------------------------
+# -- words of entries ------------------------------------------------------------------------------
+
 
 def with_word(word):
     return [op for op in TABLE.values() if word in op.options]
@@ -66,7 +94,9 @@ def numbers_for(op):
     return arrays, settings
 
 
-@pytest.mark.parametrize("op", [op for op in with_word("exact") if op.elementwise], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "op", [op for op in with_word("exact") if op.elementwise], ids=lambda op: op.name
+)
 def test_exact_ops_round_nothing(op):
     arrays, settings = numbers_for(op)
     given = {abs(float(number)) for number in (*np.concatenate(arrays, None), *settings)}
@@ -76,13 +106,24 @@ def test_exact_ops_round_nothing(op):
 
 
 def test_the_others_are_a_few_known_ones():
-    assert {op.name for op in with_word("exact") if not op.elementwise} == {"amax", "amin", "clone", "to"}
+    assert {op.name for op in with_word("exact") if not op.elementwise} == {
+        "amax",
+        "amin",
+        "clone",
+        "to",
+    }
 
 
 @pytest.mark.parametrize("op", with_word("in_order"), ids=lambda op: op.name)
 def test_views_in_order(op):
-    settings = {"reshape": [(3, 2)], "view_as_shape": [(3, 2)], "flatten": [], "squeeze": [], "unsqueeze": [1],
-                "unflatten": [1, (3, 1)]}[op.name]
+    settings = {
+        "reshape": [(3, 2)],
+        "view_as_shape": [(3, 2)],
+        "flatten": [],
+        "squeeze": [],
+        "unsqueeze": [1],
+        "unflatten": [1, (3, 1)],
+    }[op.name]
     x = np.arange(6.0).reshape(2, 3)
     made = op.kernel(x, *settings)
     assert op.is_view
@@ -91,12 +132,16 @@ def test_views_in_order(op):
 
 
 def test_what_words_may_say():
-    assert all(op.options["sizes"] in ("all", "leading") or callable(op.options["sizes"]) for op in with_word("sizes"))
+    assert all(
+        op.options["sizes"] in ("all", "leading") or callable(op.options["sizes"])
+        for op in with_word("sizes")
+    )
     assert {op.options["batched"] for op in with_word("batched")} <= batching_families.WORDS.keys()
     assert all(op.elementwise and op.options["fused"] is False for op in with_word("fused"))
 
 
-# -- what is registered by the op ------------------------------------------------------------------------------------------
+# -- what is registered by the op ------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("home", batching_families.RULE_FILES)
 def test_files_of_batching_rules_are_loaded_for_their_ops(home):
@@ -106,4 +151,6 @@ def test_files_of_batching_rules_are_loaded_for_their_ops(home):
 
 def test_functions_of_autocast_exist():
     found = {name for space in autocast_policy.originals().values() for name in space}
-    assert found | {autocast_policy.convolution.__name__} == autocast_policy.POLICIES.keys()           # nobody calls this one by name
+    assert (
+        found | {autocast_policy.convolution.__name__} == autocast_policy.POLICIES.keys()
+    )  # nobody calls this one by name

@@ -7,32 +7,47 @@ import numpy as np
 import rushlight
 
 CASES = [
-    ("SGD", {}), ("SGD", {"lr": 0.01, "weight_decay": 0.5}), ("SGD", {"momentum": 0.9}),
+    ("SGD", {}),
+    ("SGD", {"lr": 0.01, "weight_decay": 0.5}),
+    ("SGD", {"momentum": 0.9}),
     ("SGD", {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1, "maximize": True}),
     ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
-    ("Adam", {}), ("Adam", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
-    ("Adam", {"amsgrad": True, "betas": (0.5, 0.6), "eps": 1e-3}), ("AdamW", {"lr": 0.1}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    ("Adam", {"amsgrad": True, "betas": (0.5, 0.6), "eps": 1e-3}),
+    ("AdamW", {"lr": 0.1}),
     ("AdamW", {"amsgrad": True, "weight_decay": 0.2}),
-    ("Adagrad", {}), ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1, "initial_accumulator_value": 0.1}),
-    ("Adadelta", {}), ("Adadelta", {"rho": 0.95, "weight_decay": 0.9, "maximize": True}),
-    ("RMSprop", {}), ("RMSprop", {"weight_decay": 0.1, "centered": True}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr_decay": 0.5, "weight_decay": 0.1, "initial_accumulator_value": 0.1}),
+    ("Adadelta", {}),
+    ("Adadelta", {"rho": 0.95, "weight_decay": 0.9, "maximize": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"weight_decay": 0.1, "centered": True}),
     ("RMSprop", {"centered": True, "momentum": 0.1, "maximize": True}),
-    ("Adamax", {"lr": 0.1}), ("Adamax", {"weight_decay": 0.1, "maximize": True}),
-    ("NAdam", {}), ("NAdam", {"weight_decay": 0.1, "momentum_decay": 6e-3, "decoupled_weight_decay": True}),
-    ("RAdam", {"betas": (0.9, 0.6)}), ("RAdam", {"lr": 0.01, "weight_decay": 0.1}),
+    ("Adamax", {"lr": 0.1}),
+    ("Adamax", {"weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "momentum_decay": 6e-3, "decoupled_weight_decay": True}),
+    ("RAdam", {"betas": (0.9, 0.6)}),
+    ("RAdam", {"lr": 0.01, "weight_decay": 0.1}),
     ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
-    ("ASGD", {}), ("ASGD", {"t0": 2, "lambd": 0.1, "weight_decay": 0.1}),
-    ("Rprop", {}), ("Rprop", {"etas": (0.5, 1.5), "step_sizes": (2e-3, 0.02), "maximize": True}),
-    ("Adafactor", {"weight_decay": 0.1}), ("Adafactor", {"beta2_decay": -1.0, "d": 1.5, "eps": (1e-3, 0.1)}),
-    ("LBFGS", {"lr": 0.1}), ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 2}),
-]  # fmt: skip
+    ("ASGD", {}),
+    ("ASGD", {"t0": 2, "lambd": 0.1, "weight_decay": 0.1}),
+    ("Rprop", {}),
+    ("Rprop", {"etas": (0.5, 1.5), "step_sizes": (2e-3, 0.02), "maximize": True}),
+    ("Adafactor", {"weight_decay": 0.1}),
+    ("Adafactor", {"beta2_decay": -1.0, "d": 1.5, "eps": (1e-3, 0.1)}),
+    ("LBFGS", {"lr": 0.1}),
+    ("LBFGS", {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 2}),
+]
 IDS = [f"{name}-{'-'.join(settings)}" for name, settings in CASES]
 ELEMENTWISE = [(n, s) for n, s in CASES if n not in ("Adafactor", "LBFGS")]
 SHAPES = ((4, 3), (5,), ())
 
 
 class Problem:
-    """sum of w (p - 1)^2 with weights w, whose gradient NumPy computes: only the optimizer is tested."""
+    """sum of w (p - 1)^2 with weights w, whose gradient NumPy computes: only the optimizer is
+    tested."""
 
     def __init__(self, torch, dtype="float64", shapes=SHAPES):
         random = np.random.RandomState(0)
@@ -40,7 +55,9 @@ class Problem:
         if dtype.startswith("complex"):
             parts = [(p + 1j * p[..., ::-1] if p.ndim else p + 1j, w) for p, w in parts]
         self.torch, self.weights = torch, [w for _, w in parts]
-        self.params = [torch.tensor(np.array(p).tolist(), dtype=getattr(torch, dtype)) for p, _ in parts]
+        self.params = [
+            torch.tensor(np.array(p).tolist(), dtype=getattr(torch, dtype)) for p, _ in parts
+        ]
         for p in self.params:
             p.requires_grad_()
 

@@ -1,4 +1,5 @@
-"""Optimizers against closed forms and torch; in place and recorded; in blocks and layouts; in autograd."""
+"""Optimizers against closed forms and torch; in place and recorded; in blocks and layouts; in
+autograd."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def recorded(step):
     return recorder
 
 
-# -- values --------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -102,17 +103,26 @@ def test_other_dtypes_like_torch(oracle, name, dtype):
         values = problem.values()
         return values if dtype.startswith("complex") else [v.to(torch.float64) for v in values]
 
-    close(trained(rushlight), oracle(trained), {"bfloat16": 2e-2, "float16": 2e-3, "complex128": 1e-9}[dtype])
+    close(
+        trained(rushlight),
+        oracle(trained),
+        {"bfloat16": 2e-2, "float16": 2e-3, "complex128": 1e-9}[dtype],
+    )
 
 
 def test_muon_orthogonalizes(torch):
     for kwargs in ({}, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}):
-        theirs, ours = Problem(torch, shapes=((6, 4), (3, 5))), Problem(rushlight, shapes=((6, 4), (3, 5)))
+        theirs, ours = (
+            Problem(torch, shapes=((6, 4), (3, 5))),
+            Problem(rushlight, shapes=((6, 4), (3, 5))),
+        )
         start = arrays(ours.values())
         theirs.train("Muon", {"lr": 0.1, **kwargs})
         ours.train("Muon", {"lr": 0.1, **kwargs})
         for a, b, p in zip(arrays(ours.values()), arrays(theirs.values()), start):
-            assert np.linalg.norm(a - b) < 0.03 * np.linalg.norm(b - p)  # torch's steps are in bfloat16
+            assert np.linalg.norm(a - b) < 0.03 * np.linalg.norm(
+                b - p
+            )  # torch's steps are in bfloat16
 
 
 def test_settings_as_tensors():
@@ -142,7 +152,7 @@ def test_closure_runs_with_grad_and_its_loss_is_returned():
     assert w.item() == 0.0
 
 
-# -- one rule, two ways --------------------------------------------------------------------------------------
+# -- one rule, two ways ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "settings"), ELEMENTWISE + [("Adafactor", {}), ("Muon", {})])
@@ -168,15 +178,19 @@ def test_recorded_equals_in_place(name, settings):
 
 @pytest.mark.parametrize(("name", "options"), ELEMENTWISE)
 def test_program_equals_the_rule_on_arrays(name, options):
-    """The buffers and places of a program change nothing: the rule itself, on arrays, gives the same."""
+    """The buffers and places of a program change nothing: the rule itself, on arrays, gives the
+    same."""
     problem = Problem(rushlight)
     optimizer = problem.train(name, options, steps=2)
     rule, group = type(optimizer).rule, optimizer.param_groups[0]
     names, values = names_of(rule)
     state = optimizer.state.get(problem.params[0], {})
     numbers = [state[n].item() if n in state else group[n] for n in values]
-    given = [problem.params[0]._array, problem.params[0].grad._array,
-             *(state[n]._array if n in state else None for n in names[2:])]  # fmt: skip
+    given = [
+        problem.params[0]._array,
+        problem.params[0].grad._array,
+        *(state[n]._array if n in state else None for n in names[2:]),
+    ]
     expected = rebind(rule, ARRAYS)(*given, *numbers)
     expected = expected if isinstance(expected, tuple) else (expected,)
     there = [a.copy() for a in given if a is not None]
@@ -184,7 +198,9 @@ def test_program_equals_the_rule_on_arrays(name, options):
     ks, after = one.numbers(*numbers)
     run(one, there, [np.array(k) for k in ks])
     written = [there[0], *there[2:]]
-    for a, b in zip(written, [e for t, e in zip([given[0], *given[2:]], expected) if t is not None], strict=True):
+    for a, b in zip(
+        written, [e for t, e in zip([given[0], *given[2:]], expected) if t is not None], strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert np.array_equal(there[1], given[1])  # the gradient is only read
     assert list(after) == list(expected[len(names) - 1 :])
@@ -228,10 +244,15 @@ def laid_out(kind, rows, columns):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from(["flat", "fortran", "strided", "plain"]), st.sampled_from([0, 1, 3, 130]),
-       st.sampled_from([1, 7, 127]), st.sampled_from(["C", "F"]))  # fmt: skip
+@given(
+    st.sampled_from(["flat", "fortran", "strided", "plain"]),
+    st.sampled_from([0, 1, 3, 130]),
+    st.sampled_from([1, 7, 127]),
+    st.sampled_from(["C", "F"]),
+)
 def test_any_size_and_layout(kind, rows, columns, order):
-    """Long arrays go in blocks, others at once; views and transposed memory are written to where they are."""
+    """Long arrays go in blocks, others at once; views and transposed memory are written to where
+    they are."""
     a = laid_out(kind, rows, columns)
     a[...] = np.random.RandomState(0).randn(*a.shape)
     p, q = rushlight.from_numpy(a), rushlight.tensor(a)
@@ -274,7 +295,7 @@ def test_threads_do_not_share_buffers():
         assert np.array_equal(alone[seed], together[seed])
 
 
-# -- its place in autograd -----------------------------------------------------------------------------------
+# -- its place in autograd -------------------------------------------------------------------------
 
 
 def test_a_step_is_noticed_by_backward():
@@ -290,7 +311,8 @@ def test_a_step_is_noticed_by_backward():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("SGD", (1 - 0.2) ** 2), ("Adam", None), ("RMSprop", None), ("NAdam", None)]
+    ("name", "expected"),
+    [("SGD", (1 - 0.2) ** 2), ("Adam", None), ("RMSprop", None), ("NAdam", None)],
 )
 def test_a_differentiable_step(name, expected):
     """d(p after two steps) / d(p before), by backward through the steps and by differences."""
@@ -350,7 +372,7 @@ def test_steps_leave_nothing_behind(uncollected):
     assert gc.collect() == 0  # no cycles
 
 
-# -- LBFGS ---------------------------------------------------------------------------------------------------
+# -- LBFGS -----------------------------------------------------------------------------------------
 
 
 def rosenbrock(torch, settings, steps):
@@ -378,7 +400,10 @@ def rosenbrock(torch, settings, steps):
     ],
 )
 def test_lbfgs_on_rosenbrocks_valley(oracle, settings, steps):
-    ours, theirs = rosenbrock(rushlight, settings, steps), oracle(lambda torch: rosenbrock(torch, settings, steps))
+    ours, theirs = (
+        rosenbrock(rushlight, settings, steps),
+        oracle(lambda torch: rosenbrock(torch, settings, steps)),
+    )
     assert ours[2] == theirs[2]
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-6)
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5, atol=1e-12)
@@ -396,7 +421,7 @@ def test_lbfgs_on_a_straight_line_ends():
     assert w.item() < 1.0
 
 
-# -- compiled ---------------------------------------------------------------------------------------------------
+# -- compiled --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RAdam", "NAdam", "ASGD", "Rprop", "Adafactor"])
@@ -434,7 +459,9 @@ def test_a_compiled_step_counts_and_follows_a_rate_in_a_tensor(name):
 @pytest.mark.origin("sizes in use")
 @pytest.mark.parametrize("slope", [0.0, 1e-6])
 def test_first_steps_of_radam_in_float16(oracle, slope):
-    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no number."""
+    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no
+    number."""
+
     def stepped(t):
         w = t.ones(600, dtype=t.float16, requires_grad=True)
         optimizer = t.optim.RAdam([w], lr=0.1)
@@ -442,12 +469,15 @@ def test_first_steps_of_radam_in_float16(oracle, slope):
             w.grad = t.full_like(w, slope)
             optimizer.step()
         return w.detach().float()
+
     np.testing.assert_allclose(stepped(rushlight).numpy(), oracle(stepped), rtol=1e-3)
 
 
 @pytest.mark.origin("suites")
-@pytest.mark.parametrize("kind", [
-    "ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"])
+@pytest.mark.parametrize(
+    "kind",
+    ["ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"],
+)
 def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
     def trained(p, g):
         p = p.clone()
@@ -456,5 +486,6 @@ def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
             p.grad = g * p.clone()
             optimizer.step()
         return p
+
     p, g = (rushlight.rand(3, dtype=rushlight.float64) + 0.5 for _ in range(2))
     assert rushlight.autograd.gradcheck(trained, (p.requires_grad_(), g.requires_grad_()))

@@ -23,9 +23,14 @@ backward_module = sys.modules["rushlight.core.backward"]
 
 
 def kernels():
-    calls = {(name, i): call for name, op in TABLE.items()
-             for i, call in enumerate(getattr(op.call, "forms", (op.call,)))}
-    cells = {name: dict(zip(call.__code__.co_freevars, call.__closure__)) for name, call in calls.items()}
+    calls = {
+        (name, i): call
+        for name, op in TABLE.items()
+        for i, call in enumerate(getattr(op.call, "forms", (op.call,)))
+    }
+    cells = {
+        name: dict(zip(call.__code__.co_freevars, call.__closure__)) for name, call in calls.items()
+    }
     return {name: found["kernel"].cell_contents for name, found in cells.items()}
 
 
@@ -47,8 +52,15 @@ def test_calls_are_counted(step):
         for _ in range(3):
             step()
     rows = {row.key: row for row in prof.key_averages()}
-    for name, count in {"tanh": 3, "linear": 6, "TanhBackward0": 3, "AddmmBackward0": 6, "nn.Module: Linear": 6,
-                        "nn.Module: Sequential": 3, "autograd::accumulate_grad": 12}.items():  # fmt: skip
+    for name, count in {
+        "tanh": 3,
+        "linear": 6,
+        "TanhBackward0": 3,
+        "AddmmBackward0": 6,
+        "nn.Module: Linear": 6,
+        "nn.Module: Sequential": 3,
+        "autograd::accumulate_grad": 12,
+    }.items():
         assert rows[name].count == count, name
     assert rows["tanh"].cpu_memory_usage == 3 * 8 * 32 * 4
     assert all(row.cpu_time_total >= row.self_cpu_time_total >= 0 for row in rows.values())
@@ -82,7 +94,7 @@ def test_times_are_times():
         time.sleep(0.02)
         torch.ones(3) + 1
     (row,) = [row for row in prof.key_averages() if row.key == "sleep"]
-    assert 20_000 <= row.cpu_time_total < 20_000_000     # of ns it would be as many at least
+    assert 20_000 <= row.cpu_time_total < 20_000_000  # of ns it would be as many at least
     assert row.self_cpu_time_total <= row.cpu_time_total
     assert row.is_user_annotation
 
@@ -124,7 +136,9 @@ def test_a_schedule(step):
     plan = schedule(wait=1, warmup=1, active=2, repeat=2)
 
     def note(prof):
-        ready.append((prof.step_num, len([event for event in prof.events() if event.name == "tanh"])))
+        ready.append(
+            (prof.step_num, len([event for event in prof.events() if event.name == "tanh"]))
+        )
 
     with profile(schedule=plan, on_trace_ready=note) as prof:
         for _ in range(10):
@@ -133,12 +147,20 @@ def test_a_schedule(step):
     assert ready == [(4, 2), (8, 2)]
 
 
-@pytest.mark.parametrize("plan", [{"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
-                                  {"wait": 2, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 2}])  # fmt: skip
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"wait": 1, "warmup": 1, "active": 2},
+        {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
+        {"wait": 2, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 2},
+    ],
+)
 def test_the_schedule_is_torchs(torch_profiler, plan):
     ours, theirs = schedule(**plan), torch_profiler.schedule(**plan)
     assert [ours(i).name for i in range(20)] == [theirs(i).name for i in range(20)]
-    assert {a.name: a.value for a in ProfilerAction} == {a.name: a.value for a in torch_profiler.ProfilerAction}
+    assert {a.name: a.value for a in ProfilerAction} == {
+        a.name: a.value for a in torch_profiler.ProfilerAction
+    }
 
 
 @pytest.fixture
@@ -151,7 +173,9 @@ def test_handlers_and_decorators(step, tmp_path):
     def work():
         step()
 
-    with profile(on_trace_ready=tensorboard_trace_handler(str(tmp_path / "traces"), use_gzip=True)) as prof:
+    with profile(
+        on_trace_ready=tensorboard_trace_handler(str(tmp_path / "traces"), use_gzip=True)
+    ) as prof:
         work()
     assert "mine" in [event.name for event in prof.events()]
     assert [path.suffix for path in (tmp_path / "traces").iterdir()] == [".gz"]
@@ -183,14 +207,28 @@ def test_modules_forward_and_backward():
             model(x).exp().sum().backward()
     rows = {row.path: row for row in prof.module_averages()}
     assert {path: row.kind for path, row in rows.items()} == {
-        "": "Sequential", "0": "Linear", "1": "Sequential", "1.0": "Linear", "1.1": "Tanh", "2": "Linear"}  # fmt: skip
+        "": "Sequential",
+        "0": "Linear",
+        "1": "Sequential",
+        "1.0": "Linear",
+        "1.1": "Tanh",
+        "2": "Linear",
+    }
     assert all(row.calls == 2 and row.forward > 0 and row.backward > 0 for row in rows.values())
     assert rows[""].forward >= rows["0"].forward + rows["1"].forward + rows["2"].forward
     assert rows["1"].backward == pytest.approx(rows["1.0"].backward + rows["1.1"].backward)
     assert rows[""].backward == pytest.approx(sum(rows[p].backward for p in "012"))
-    nodes = [e for e in prof.events() if e.kind == "backward" and e.name in ("AddmmBackward0", "TanhBackward0")]
-    assert rows[""].backward == pytest.approx(sum(e.cpu_time_total for e in nodes))  # exp and sum are in no module
-    assert rows["1.1"].bytes == 2 * 2 * 3 * 8 * 4  # 2 steps, forward and backward, (3, 8) of 4 bytes
+    nodes = [
+        e
+        for e in prof.events()
+        if e.kind == "backward" and e.name in ("AddmmBackward0", "TanhBackward0")
+    ]
+    assert rows[""].backward == pytest.approx(
+        sum(e.cpu_time_total for e in nodes)
+    )  # exp and sum are in no module
+    assert (
+        rows["1.1"].bytes == 2 * 2 * 3 * 8 * 4
+    )  # 2 steps, forward and backward, (3, 8) of 4 bytes
     table = str(prof.module_averages())
     assert "    1.0: Linear" in table
     assert table.splitlines()[1].split() == ["Module", "Calls", "Forward", "Backward", "Mem"]

@@ -1,4 +1,6 @@
-"""A character-level LSTM: truncated backpropagation through time, detached states, sampling with a temperature."""
+"""A character-level LSTM: truncated backpropagation through time, detached states, sampling with a
+temperature."""
+
 import torch
 import torch.nn as nn
 
@@ -39,7 +41,9 @@ class CharRNN(nn.Module):
 
     def init_hidden(self, bsz):
         weight = next(self.parameters())
-        return weight.new_zeros(self.nlayers, bsz, self.nhid), weight.new_zeros(self.nlayers, bsz, self.nhid)
+        return weight.new_zeros(self.nlayers, bsz, self.nhid), weight.new_zeros(
+            self.nlayers, bsz, self.nhid
+        )
 
 
 def repackage_hidden(h):
@@ -55,7 +59,7 @@ for epoch in range(6):
     hidden, total = model.init_hidden(8), 0.0
     for i in range(0, source.size(0) - 1, bptt):
         seq_len = min(bptt, len(source) - 1 - i)
-        x, y = source[i:i + seq_len], source[i + 1:i + 1 + seq_len]
+        x, y = source[i : i + seq_len], source[i + 1 : i + 1 + seq_len]
         hidden = repackage_hidden(hidden)
         model.zero_grad()
         output, hidden = model(x, hidden)
@@ -65,7 +69,10 @@ for epoch in range(6):
         optimizer.step()
         total += loss.item() * seq_len
     mean = total / (source.size(0) - 1)
-    print(f"| epoch {epoch} | loss {mean:.5f} | ppl {torch.exp(torch.tensor(mean)):8.3f} | norm {norm.item():.4f}")
+    print(
+        f"| epoch {epoch} | loss {mean:.5f} | ppl {torch.exp(torch.tensor(mean)):8.3f} | norm "
+        f"{norm.item():.4f}"
+    )
 
 model.eval()
 with torch.no_grad():
@@ -79,7 +86,9 @@ print(repr(text))
 
 gru = nn.GRU(5, 7, num_layers=2, batch_first=True, bidirectional=True)
 lengths = torch.tensor([4, 2, 3])
-packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 4, 5), lengths, batch_first=True, enforce_sorted=False)
+packed = nn.utils.rnn.pack_padded_sequence(
+    torch.randn(3, 4, 5), lengths, batch_first=True, enforce_sorted=False
+)
 out, h = gru(packed)
 padded, n = nn.utils.rnn.pad_packed_sequence(out, batch_first=True)
 print(packed.batch_sizes, padded.shape, h.shape, n)

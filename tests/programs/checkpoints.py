@@ -1,4 +1,6 @@
-"""Saving and going on: state dicts, checkpoints with the optimizer and the random state, partial loading."""
+"""Saving and going on: state dicts, checkpoints with the optimizer and the random state, partial
+loading."""
+
 import io
 import os
 import tempfile
@@ -24,7 +26,9 @@ class Encoder(nn.Module):
 
 
 def build():
-    return nn.Sequential(OrderedDict(encoder=Encoder(4), drop=nn.Dropout(0.25), head=nn.Linear(5, 2)))
+    return nn.Sequential(
+        OrderedDict(encoder=Encoder(4), drop=nn.Dropout(0.25), head=nn.Linear(5, 2))
+    )
 
 
 def train(model, optimizer, scheduler, steps):
@@ -50,8 +54,17 @@ model, optimizer, scheduler = setup()
 train(model, optimizer, scheduler, 4)
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "checkpoint.pth")
-    torch.save({"epoch": 4, "model_state_dict": model.state_dict(), "optimizer_state_dict": optimizer.state_dict(),
-                "scheduler": scheduler.state_dict(), "rng": torch.get_rng_state(), "note": ("a", 1.5, None)}, path)
+    torch.save(
+        {
+            "epoch": 4,
+            "model_state_dict": model.state_dict(),
+            "optimizer_state_dict": optimizer.state_dict(),
+            "scheduler": scheduler.state_dict(),
+            "rng": torch.get_rng_state(),
+            "note": ("a", 1.5, None),
+        },
+        path,
+    )
     print("went on:")
     train(model, optimizer, scheduler, 3)
     end = {k: v.clone() for k, v in model.state_dict().items()}
@@ -73,10 +86,16 @@ state = optimizer.state_dict()
 print(state["param_groups"], sorted(state["state"][0]), state["state"][0]["step"])
 
 # parts of it
-partial = {k.replace("encoder.", ""): v for k, v in model.state_dict().items() if k.startswith("encoder.")}
+partial = {
+    k.replace("encoder.", ""): v for k, v in model.state_dict().items() if k.startswith("encoder.")
+}
 encoder = Encoder(4)
 print(encoder.load_state_dict(partial, strict=True))
-print(build().load_state_dict({"head.weight": torch.zeros(2, 5), "tail.weight": torch.zeros(1)}, strict=False))
+print(
+    build().load_state_dict(
+        {"head.weight": torch.zeros(2, 5), "tail.weight": torch.zeros(1)}, strict=False
+    )
+)
 for wrong in ({"head.weight": torch.zeros(3, 5)}, {"nothing": torch.ones(1)}):
     try:
         nn.Sequential(OrderedDict(head=nn.Linear(5, 2, bias=False))).load_state_dict(wrong)
@@ -89,8 +108,17 @@ print([n for n, p in model.named_parameters() if p.requires_grad])
 # anything that holds tensors, and what shares memory
 buffer = io.BytesIO()
 base = torch.arange(6.0)
-torch.save([base, base[2:4], base.view(2, 3).t(), torch.tensor([1 + 2j]), torch.tensor([1.5]).bfloat16(),
-            nn.Parameter(torch.ones(1))], buffer)
+torch.save(
+    [
+        base,
+        base[2:4],
+        base.view(2, 3).t(),
+        torch.tensor([1 + 2j]),
+        torch.tensor([1.5]).bfloat16(),
+        nn.Parameter(torch.ones(1)),
+    ],
+    buffer,
+)
 buffer.seek(0)
 a, b, c, z, h, p = torch.load(buffer)
 b.fill_(9)

@@ -1,4 +1,6 @@
-"""A multilayer perceptron on handwritten digits: Dataset, DataLoader, random_split, dropout, a confusion matrix."""
+"""A multilayer perceptron on handwritten digits: Dataset, DataLoader, random_split, dropout, a
+confusion matrix."""
+
 import argparse
 import gzip
 from pathlib import Path
@@ -107,8 +109,11 @@ def main():
         loss, acc = train_one_epoch(model, train_loader, criterion, optimizer, device)
         test_loss, test_acc, confusion = evaluate(model, test_loader, criterion, device)
         scheduler.step()
-        print(f"Epoch {epoch:02d} | train loss {loss:.5f} acc {acc:.2f}% | test loss {test_loss:.5f} acc {test_acc:.4f} "
-              f"| lr {scheduler.get_last_lr()[0]:.6f}")
+        print(
+            f"Epoch {epoch:02d} | train loss {loss:.5f} acc {acc:.2f}% | test loss "
+            f"{test_loss:.5f} acc {test_acc:.4f} "
+            f"| lr {scheduler.get_last_lr()[0]:.6f}"
+        )
     print(confusion)
     print(confusion.diag().sum() / confusion.sum())
 

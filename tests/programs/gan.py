@@ -1,4 +1,6 @@
-"""A GAN that learns a ring of points: two optimizers, detach, BCE with logits, and a gradient penalty."""
+"""A GAN that learns a ring of points: two optimizers, detach, BCE with logits, and a gradient
+penalty."""
+
 import math
 
 import torch
@@ -27,10 +29,21 @@ def real_batch(n):
     return centres + 0.05 * torch.randn(n, 2)
 
 
-generator = nn.Sequential(nn.Linear(nz, 32, bias=False), nn.BatchNorm1d(32), nn.ReLU(True),
-                          nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 2))
-discriminator = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2, inplace=True), nn.Linear(32, 32),
-                              nn.LeakyReLU(0.2, inplace=True), nn.Linear(32, 1))
+generator = nn.Sequential(
+    nn.Linear(nz, 32, bias=False),
+    nn.BatchNorm1d(32),
+    nn.ReLU(True),
+    nn.Linear(32, 32),
+    nn.Tanh(),
+    nn.Linear(32, 2),
+)
+discriminator = nn.Sequential(
+    nn.Linear(2, 32),
+    nn.LeakyReLU(0.2, inplace=True),
+    nn.Linear(32, 32),
+    nn.LeakyReLU(0.2, inplace=True),
+    nn.Linear(32, 1),
+)
 generator.apply(weights_init)
 discriminator.apply(weights_init)
 print(generator)
@@ -47,7 +60,9 @@ def gradient_penalty(real, fake):
     eps = torch.rand(real.size(0), 1)
     x = (eps * real + (1 - eps) * fake).requires_grad_(True)
     score = discriminator(x)
-    (grad,) = torch.autograd.grad(score, x, grad_outputs=torch.ones_like(score), create_graph=True, retain_graph=True)
+    (grad,) = torch.autograd.grad(
+        score, x, grad_outputs=torch.ones_like(score), create_graph=True, retain_graph=True
+    )
     return ((grad.norm(2, dim=1) - 1) ** 2).mean()
 
 
@@ -71,8 +86,11 @@ for it in range(60):
     errG.backward()
     optG.step()
     if it % 10 == 0 or it == 59:
-        print(f"[{it}/60]\tLoss_D: {errD.item():.4f}\tLoss_G: {errG.item():.4f}\tGP: {penalty.item():.4f}"
-              f"\tD(x): {D_x:.4f}\tD(G(z)): {output.sigmoid().mean().item():.4f}")
+        print(
+            f"[{it}/60]\tLoss_D: {errD.item():.4f}\tLoss_G: {errG.item():.4f}\tGP: "
+            f"{penalty.item():.4f}"
+            f"\tD(x): {D_x:.4f}\tD(G(z)): {output.sigmoid().mean().item():.4f}"
+        )
 generator.eval()
 with torch.no_grad():
     print(generator(fixed_noise))

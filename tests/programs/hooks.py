@@ -1,4 +1,6 @@
-"""Hooks of every kind: features by forward hooks, Grad-CAM by backward hooks, tensor hooks, hooks after accumulation."""
+"""Hooks of every kind: features by forward hooks, Grad-CAM by backward hooks, tensor hooks, hooks
+after accumulation."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -6,20 +8,29 @@ from torch.nn.utils import parametrizations
 
 torch.manual_seed(3)
 model = nn.Sequential(
-    nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, padding=1), nn.ReLU(),
-    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3))
+    nn.Conv2d(1, 4, 3, padding=1),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Conv2d(4, 6, 3, padding=1),
+    nn.ReLU(),
+    nn.AdaptiveAvgPool2d(1),
+    nn.Flatten(),
+    nn.Linear(6, 3),
+)
 activations, gradients = {}, {}
 
 
 def save_activation(name):
     def hook(module, args, output):
         activations[name] = output.detach()
+
     return hook
 
 
 def save_gradient(name):
     def hook(module, grad_input, grad_output):
         gradients[name] = grad_output[0]
+
     return hook
 
 
@@ -32,8 +43,10 @@ x = torch.randn(2, 1, 8, 8)
 logits = model(x)
 logits[:, 1].sum().backward()
 for name in activations:
-    print(f"{name}: {tuple(activations[name].shape)} mean {activations[name].mean():.6f} "
-          f"grad {tuple(gradients[name].shape)} norm {gradients[name].norm():.6f}")
+    print(
+        f"{name}: {tuple(activations[name].shape)} mean {activations[name].mean():.6f} "
+        f"grad {tuple(gradients[name].shape)} norm {gradients[name].norm():.6f}"
+    )
 weights = gradients["3"].mean(dim=(2, 3), keepdim=True)
 cam = F.relu((weights * activations["3"]).sum(1))
 cam = cam / cam.amax(dim=(1, 2), keepdim=True).clamp(min=1e-8)
@@ -42,6 +55,7 @@ for h in handles:
     h.remove()
 print(len(model[0]._forward_hooks), len(model[0]._backward_hooks))
 
+
 # pre-hooks, with keywords, that change what goes in; a hook that changes what comes out
 class Scale(nn.Module):
     def forward(self, x, factor=1.0):
@@ -49,7 +63,9 @@ class Scale(nn.Module):
 
 
 scale = Scale()
-pre = scale.register_forward_pre_hook(lambda m, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True)
+pre = scale.register_forward_pre_hook(
+    lambda m, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True
+)
 post = scale.register_forward_hook(lambda m, args, out: out - 0.5)
 print(scale(torch.arange(3.0), factor=2.0))
 pre.remove(), post.remove()
@@ -89,7 +105,9 @@ out = (a.exp() * a).sum()
 print(out.grad_fn.name(), [f[0].name() for f in out.grad_fn.next_functions])
 mul = out.grad_fn.next_functions[0][0]
 mul.register_prehook(lambda grads: print("into mul", grads))
-mul.register_hook(lambda grad_inputs, grad_outputs: print("out of mul", [g.shape for g in grad_inputs]))
+mul.register_hook(
+    lambda grad_inputs, grad_outputs: print("out of mul", [g.shape for g in grad_inputs])
+)
 out.backward()
 
 # what is saved for backward, packed

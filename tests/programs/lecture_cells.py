@@ -1,10 +1,16 @@
-"""A lecture, cell by cell: a bigram model of names, by counting, by gradient, then backward by hand."""
+"""A lecture, cell by cell: a bigram model of names, by counting, by gradient, then backward by
+hand."""
+
 # %%
 import torch
 import torch.nn.functional as F
 
-words = ("emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily elizabeth mila ella avery "
-         "sofia camila aria scarlett victoria madison luna grace chloe penelope layla riley zoey nora lily eleanor").split()
+words = (
+    "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily elizabeth "
+    "mila ella avery "
+    "sofia camila aria scarlett victoria madison luna grace chloe penelope layla riley zoey nora "
+    "lily eleanor"
+).split()
 print(len(words), min(len(w) for w in words), max(len(w) for w in words))
 
 # %%
@@ -141,7 +147,12 @@ dh = dlogits @ W2.T
 dW2 = h.T @ dlogits
 dhpreact = (1.0 - h**2) * dh
 dgain = (bnraw * dhpreact).sum(0, keepdim=True)
-dhprebn = gain * bnvar_inv / n * (n * dhpreact - dhpreact.sum(0) - n / (n - 1) * bnraw * (dhpreact * bnraw).sum(0))
+dhprebn = (
+    gain
+    * bnvar_inv
+    / n
+    * (n * dhpreact - dhpreact.sum(0) - n / (n - 1) * bnraw * (dhpreact * bnraw).sum(0))
+)
 dembcat = dhprebn @ W1.T
 dW1 = embcat.T @ dhprebn
 demb = dembcat.view(emb.shape)
@@ -149,9 +160,18 @@ dC = torch.zeros_like(C)
 for k in range(Xb.shape[0]):
     for j in range(Xb.shape[1]):
         dC[Xb[k, j]] += demb[k, j]
-for name, dt, t in [("logprobs", dlogprobs, logprobs), ("logits", dlogits, logits), ("h", dh, h), ("W2", dW2, W2),
-                    ("hpreact", dhpreact, hpreact), ("gain", dgain, gain), ("hprebn", dhprebn, hprebn),
-                    ("W1", dW1, W1), ("b2", dlogits.sum(0), b2), ("C", dC, C)]:
+for name, dt, t in [
+    ("logprobs", dlogprobs, logprobs),
+    ("logits", dlogits, logits),
+    ("h", dh, h),
+    ("W2", dW2, W2),
+    ("hpreact", dhpreact, hpreact),
+    ("gain", dgain, gain),
+    ("hprebn", dhprebn, hprebn),
+    ("W1", dW1, W1),
+    ("b2", dlogits.sum(0), b2),
+    ("C", dC, C),
+]:
     cmp(name, dt, t)
 print(C.grad[0])
 print(logits.grad[0].sum().abs() < 1e-6, (h.abs() > 0.97).float().mean().item())

@@ -18,7 +18,9 @@ import pytest
 import rushlight
 from tests.support.programs import skip_other_stream
 
-PROGRAMS = sorted(p for p in Path(__file__).parent.glob("[a-z]*.py") if not p.name.startswith("test_"))
+PROGRAMS = sorted(
+    p for p in Path(__file__).parent.glob("[a-z]*.py") if not p.name.startswith("test_")
+)
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 HERE = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(Path(rushlight.__file__).parent.parent)}
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?!\w)|[-+]?\b(?:nan|inf)\b")
@@ -27,8 +29,14 @@ RELATIVE = 1e-4
 
 def of_rushlight(program):
     """What `rushlight run` prints of it."""
-    done = subprocess.run([sys.executable, "-m", "rushlight", "run", str(program)], capture_output=True, text=True,
-                          timeout=600, check=False, env=HERE)
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", str(program)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env=HERE,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -39,8 +47,12 @@ def of_torch(torch, program):
     torch.set_num_threads(1)
     sys.argv = [str(program)]
     try:
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings(), torch.random.fork_rng():
-            warnings.simplefilter("ignore")       # they go to stderr, which is not compared
+        with (
+            contextlib.redirect_stdout(printed),
+            warnings.catch_warnings(),
+            torch.random.fork_rng(),
+        ):
+            warnings.simplefilter("ignore")  # they go to stderr, which is not compared
             runpy.run_path(str(program), run_name="__main__")
     finally:
         sys.argv = arguments
@@ -51,8 +63,11 @@ def of_torch(torch, program):
 
 
 def parts(text):
-    """(the words between the numbers, the numbers), as they are printed. How wide a column is, is no word."""
-    words = [" ".join(re.sub(r"(?<=[\[(]) +", "", between).split()) for between in NUMBER.split(text)]
+    """(the words between the numbers, the numbers), as they are printed. How wide a column is, is
+    no word."""
+    words = [
+        " ".join(re.sub(r"(?<=[\[(]) +", "", between).split()) for between in NUMBER.split(text)
+    ]
     return words, NUMBER.findall(text)
 
 
@@ -63,7 +78,8 @@ def last_place(number):
 
 
 def agree(ours, theirs):
-    """To 1e-4 of the number. Of four digits and more, printing may have rounded to either of two neighbours."""
+    """To 1e-4 of the number. Of four digits and more, printing may have rounded to either of two
+    neighbours."""
     a, b = float(ours), float(theirs)
     if a == b or math.isnan(a) and math.isnan(b):
         return True
@@ -94,16 +110,32 @@ def test_there_are_fifteen():
     assert len(PROGRAMS) >= 15
 
 
-@pytest.mark.parametrize(("ours", "theirs", "same"), [
-    ("1.2345", "1.2346", True), ("1.2345", "1.2348", False), ("-0.0000", "0.0000", True), ("17", "18", False),
-    ("0.1234567", "0.1234577", True), ("0.1234567", "0.12360", False), ("1.00000e-03", "1.00009e-03", True),
-    ("1.000e-03", "1.003e-03", False), ("0.95", "0.96", False), ("0.0312", "0.0313", True),
-    ("nan", "nan", True), ("inf", "1.0", False), ("123456.0", "123460.0", True)])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [
+        ("1.2345", "1.2346", True),
+        ("1.2345", "1.2348", False),
+        ("-0.0000", "0.0000", True),
+        ("17", "18", False),
+        ("0.1234567", "0.1234577", True),
+        ("0.1234567", "0.12360", False),
+        ("1.00000e-03", "1.00009e-03", True),
+        ("1.000e-03", "1.003e-03", False),
+        ("0.95", "0.96", False),
+        ("0.0312", "0.0313", True),
+        ("nan", "nan", True),
+        ("inf", "1.0", False),
+        ("123456.0", "123460.0", True),
+    ],
+)
 def test_agree(ours, theirs, same):
     assert agree(ours, theirs) == same
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [("loss 1.0", "cost 1.0"), ("a 1", "a 1 2"), ("a 1.0 b", "a 1.1 b"), ("x", "")])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("loss 1.0", "cost 1.0"), ("a 1", "a 1 2"), ("a 1.0 b", "a 1.1 b"), ("x", "")],
+)
 def test_what_differs_is_seen(ours, theirs):
     with pytest.raises(AssertionError):
         compare(ours, theirs)

@@ -1,4 +1,5 @@
 """A variational autoencoder of digits: reparametrisation, BCE and KL, samples printed as text."""
+
 import gzip
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from torch.nn import functional as F
 torch.manual_seed(1)
 path = Path(__file__).resolve().parents[2] / "rushlight" / "data" / "digits.csv.gz"
 with gzip.open(path, "rt") as f:
-    pixels = torch.tensor([[int(v) for v in row.split(",")[:64]] for row in f], dtype=torch.float32).div_(16)
+    pixels = torch.tensor(
+        [[int(v) for v in row.split(",")[:64]] for row in f], dtype=torch.float32
+    ).div_(16)
 train_loader = torch.utils.data.DataLoader(pixels[:1200], batch_size=100, shuffle=True)
 test_loader = torch.utils.data.DataLoader(pixels[1200:], batch_size=200, shuffle=False)
 
@@ -61,9 +64,15 @@ for epoch in range(1, 5):
         train_loss += loss.item()
         optimizer.step()
         if batch_idx % 6 == 0:
-            print("Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(
-                epoch, batch_idx * len(data), len(train_loader.dataset), 100.0 * batch_idx / len(train_loader),
-                loss.item() / len(data)))
+            print(
+                "Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(
+                    epoch,
+                    batch_idx * len(data),
+                    len(train_loader.dataset),
+                    100.0 * batch_idx / len(train_loader),
+                    loss.item() / len(data),
+                )
+            )
     print(f"====> Epoch: {epoch} Average loss: {train_loss / len(train_loader.dataset):.4f}")
     model.eval()
     test_loss = 0
@@ -77,4 +86,7 @@ print(sample.shape, sample.mean(dim=(1, 2)))
 q = torch.distributions.Normal(mu, (0.5 * logvar).exp())
 p = torch.distributions.Normal(0.0, 1.0)
 kl = torch.distributions.kl_divergence(q, p).sum(1)
-print(kl[:5], torch.allclose(kl.sum(), -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()), rtol=1e-4))
+print(
+    kl[:5],
+    torch.allclose(kl.sum(), -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()), rtol=1e-4),
+)

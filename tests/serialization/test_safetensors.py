@@ -32,7 +32,12 @@ def same(found, expected):
 
 def test_round_trip(tmp_path):
     path = tmp_path / "a.safetensors"
-    content = {**every_dtype(), "": rushlight.tensor(3.5), "empty": rushlight.zeros(0, 3), "of é": rushlight.ones(1)}
+    content = {
+        **every_dtype(),
+        "": rushlight.tensor(3.5),
+        "empty": rushlight.zeros(0, 3),
+        "of é": rushlight.ones(1),
+    }
     save_file(content, path, {"made by": "test"})
     same(load_file(path), content)
     same(rushlight.load(path), content)
@@ -60,19 +65,23 @@ def test_both_directions_with_torch(torch, tmp_path):
     save_file(every_dtype(), path)
     theirs = st.load_file(path)
     assert {k: (str(v.dtype), v.tolist()) for k, v in theirs.items()} == {
-        k: (str(v.dtype), v.tolist()) for k, v in every_dtype().items()}
+        k: (str(v.dtype), v.tolist()) for k, v in every_dtype().items()
+    }
     st.save_file(theirs, path)
     same(load_file(path), every_dtype())
 
 
-@pytest.mark.parametrize(("error", "words", "make"), [
-    (ValueError, "non contiguous tensor: `a`", lambda: {"a": rushlight.ones(2, 3).T}),
-    (RuntimeError, "share memory", lambda: dict.fromkeys("ab", rushlight.ones(2))),
-    (RuntimeError, "share memory", lambda: dict(zip("ab", rushlight.ones(2, 2).unbind()))),
-    (ValueError, "Expected a dict", lambda: [rushlight.ones(2)]),
-    (ValueError, "Key `a` is invalid", lambda: {"a": {"b": rushlight.ones(2)}}),
-    (RuntimeError, "complex128", lambda: {"a": rushlight.ones(2, dtype=rushlight.complex128)}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("error", "words", "make"),
+    [
+        (ValueError, "non contiguous tensor: `a`", lambda: {"a": rushlight.ones(2, 3).T}),
+        (RuntimeError, "share memory", lambda: dict.fromkeys("ab", rushlight.ones(2))),
+        (RuntimeError, "share memory", lambda: dict(zip("ab", rushlight.ones(2, 2).unbind()))),
+        (ValueError, "Expected a dict", lambda: [rushlight.ones(2)]),
+        (ValueError, "Key `a` is invalid", lambda: {"a": {"b": rushlight.ones(2)}}),
+        (RuntimeError, "complex128", lambda: {"a": rushlight.ones(2, dtype=rushlight.complex128)}),
+    ],
+)
 def test_what_the_format_cannot_say(tmp_path, error, words, make):
     with pytest.raises(error, match=words):
         save_file(make(), tmp_path / "a.safetensors")
@@ -88,13 +97,28 @@ def told(dtype="F32", shape=(2,), offsets=(0, 8)):
     return header(a={"dtype": dtype, "shape": shape, "data_offsets": offsets}) + b"\0" * 8
 
 
-@pytest.mark.parametrize("content", [
-    struct.pack("<Q", 2**63) + b"{}", struct.pack("<Q", 10**9) + b"{" + b" " * 100, told(offsets=(0, 2**40)),
-    told(shape=(2**40,)), told(shape=(2**40, 2**40)), told(offsets=(8, 0)), told(offsets=(4, 12)),
-    told(dtype="F99"), told(shape=(3,)), told()[:-1], struct.pack("<Q", 8) + b"{not it}", told() + b"more",
-    header(a={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
-           b={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}) + b"\0" * 8,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        struct.pack("<Q", 2**63) + b"{}",
+        struct.pack("<Q", 10**9) + b"{" + b" " * 100,
+        told(offsets=(0, 2**40)),
+        told(shape=(2**40,)),
+        told(shape=(2**40, 2**40)),
+        told(offsets=(8, 0)),
+        told(offsets=(4, 12)),
+        told(dtype="F99"),
+        told(shape=(3,)),
+        told()[:-1],
+        struct.pack("<Q", 8) + b"{not it}",
+        told() + b"more",
+        header(
+            a={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            b={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        )
+        + b"\0" * 8,
+    ],
+)
 def test_damaged_and_hostile_files(tmp_path, content):
     path = tmp_path / "a.safetensors"
     path.write_bytes(content)
@@ -111,12 +135,14 @@ def test_missing_file_and_package(tmp_path, monkeypatch):
         save_file({}, tmp_path / "a.safetensors")
 
 
-# -- .npz ----------------------------------------------------------------------------------------------------
+# -- .npz ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_npz(tmp_path, compressed):
-    content = {k: v for k, v in every_dtype().items() if k != "bfloat16"} | {"file": rushlight.tensor(3.5)}
+    content = {k: v for k, v in every_dtype().items() if k != "bfloat16"} | {
+        "file": rushlight.tensor(3.5)
+    }
     content["layer.weight"] = rushlight.ones(3, 2).T
     save_npz(content, tmp_path / "a.npz", compressed)
     same(load_npz(tmp_path / "a.npz"), content)
@@ -137,7 +163,9 @@ def test_npz_refusals(tmp_path):
         with pytest.raises(RuntimeError, match="damaged"):
             load_npz(path)
     with zipfile.ZipFile(path, "w") as z, z.open("a.npy", "w") as record:
-        np.lib.format.write_array_header_1_0(record, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)})
+        np.lib.format.write_array_header_1_0(
+            record, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
+        )
     with pytest.raises(RuntimeError, match="damaged"):
         load_npz(path)
     with pytest.raises(FileNotFoundError):

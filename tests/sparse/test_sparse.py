@@ -1,4 +1,5 @@
-"""Sparse tensors beside torch's: how they print, products and their gradients, arithmetic, sums, errors."""
+"""Sparse tensors beside torch's: how they print, products and their gradients, arithmetic, sums,
+errors."""
 
 from __future__ import annotations
 
@@ -22,55 +23,150 @@ program = Programs()
 
 def small(lib, **options):
     """(3, 4), not in order, one place twice."""
-    return lib.sparse_coo_tensor([[2, 0, 2, 1], [3, 1, 3, 0]], [1.0, -2.0, 4.0, 0.5], (3, 4), **options)
+    return lib.sparse_coo_tensor(
+        [[2, 0, 2, 1], [3, 1, 3, 0]], [1.0, -2.0, 4.0, 0.5], (3, 4), **options
+    )
 
 
 @program
 def made(lib):
     at, of = lib.tensor([[0, 1], [2, 0]]), lib.tensor([3.0, 4.0])
-    return [small(lib), small(lib).coalesce(), small(lib, requires_grad=True), lib.sparse_coo_tensor(at, of),
-            lib.sparse_coo_tensor(at, of, (2, 3), dtype=lib.float64), lib.sparse_coo_tensor((2, 3)),
-            lib.sparse_coo_tensor(at, lib.ones(2, 2, dtype=lib.int64)), lib.eye(3).to_sparse(), lib.eye(3).to_sparse(1),
-            lib.sparse_coo_tensor(at, lib.tensor([True, False])), lib.zeros(2, 2).to_sparse(), lib.eye(2).to_sparse().layout,
-            lib.sparse_coo_tensor(lib.arange(2002).reshape(2, 1001), lib.arange(1001) % 7 * 0.5),
-            lib.sparse.FloatTensor(at, of, lib.Size([2, 3])), small(lib).type(), lib.strided]
+    return [
+        small(lib),
+        small(lib).coalesce(),
+        small(lib, requires_grad=True),
+        lib.sparse_coo_tensor(at, of),
+        lib.sparse_coo_tensor(at, of, (2, 3), dtype=lib.float64),
+        lib.sparse_coo_tensor((2, 3)),
+        lib.sparse_coo_tensor(at, lib.ones(2, 2, dtype=lib.int64)),
+        lib.eye(3).to_sparse(),
+        lib.eye(3).to_sparse(1),
+        lib.sparse_coo_tensor(at, lib.tensor([True, False])),
+        lib.zeros(2, 2).to_sparse(),
+        lib.eye(2).to_sparse().layout,
+        lib.sparse_coo_tensor(lib.arange(2002).reshape(2, 1001), lib.arange(1001) % 7 * 0.5),
+        lib.sparse.FloatTensor(at, of, lib.Size([2, 3])),
+        small(lib).type(),
+        lib.strided,
+    ]
 
 
 @program
 def looked_at(lib):
     s = small(lib)
     c = s.coalesce()
-    return [s.shape, s.size(0), s.dim(), s.numel(), s._nnz(), c._nnz(), s.is_sparse, s.is_coalesced(), c.is_coalesced(),
-            c.indices(), c.values(), s._indices(), s._values(), s.sparse_dim(), s.dense_dim(), s.to_dense(), s.dtype, len(s),
-            s.is_leaf, s.requires_grad, lib.ones(2).is_sparse, lib.ones(2).sparse_dim(), lib.ones(2, 3).dense_dim(),
-            lib.is_tensor(s), s[2].to_dense(), s.index_select(1, lib.tensor([3, 0])), c.detach(), s.double(), c.clone(),
-            s.to(lib.int64), lib.arange(12.0).reshape(3, 4).sparse_mask(c), s.unsqueeze(0).to_dense()]
+    return [
+        s.shape,
+        s.size(0),
+        s.dim(),
+        s.numel(),
+        s._nnz(),
+        c._nnz(),
+        s.is_sparse,
+        s.is_coalesced(),
+        c.is_coalesced(),
+        c.indices(),
+        c.values(),
+        s._indices(),
+        s._values(),
+        s.sparse_dim(),
+        s.dense_dim(),
+        s.to_dense(),
+        s.dtype,
+        len(s),
+        s.is_leaf,
+        s.requires_grad,
+        lib.ones(2).is_sparse,
+        lib.ones(2).sparse_dim(),
+        lib.ones(2, 3).dense_dim(),
+        lib.is_tensor(s),
+        s[2].to_dense(),
+        s.index_select(1, lib.tensor([3, 0])),
+        c.detach(),
+        s.double(),
+        c.clone(),
+        s.to(lib.int64),
+        lib.arange(12.0).reshape(3, 4).sparse_mask(c),
+        s.unsqueeze(0).to_dense(),
+    ]
 
 
 @program
 def arithmetic(lib):
     s = small(lib)
     c, d = s.coalesce(), lib.arange(12.0).reshape(3, 4)
-    return [s * 2, 2 * c, c / 4, -c, abs(c), c + c, (s + c).to_dense(), c - c, c * c, d + s, d - s, c * d, c * d[0], d * c,
-            s.t(), c.t().is_coalesced(), s.transpose(0, 1), s.T, c ** 2, s ** 3, c.abs().sqrt(), s.relu(), lib.add(c, c),
-            lib.mul(c, 3), lib.sum(s), s.sum(0), s.sum(1), lib.sparse.sum(s), lib.sparse.sum(s, [0, 1]), s.norm(),
-            lib.sparse.sum(lib.sparse_coo_tensor([[0, 1, 1]], lib.ones(3, 2)), 1), lib.relu(s), lib.neg(s), c.sin(),
-            lib.sparse.softmax(c, 1), lib.sparse.log_softmax(c, 0), (c * lib.eye(3, 4).to_sparse()).to_dense()]
+    return [
+        s * 2,
+        2 * c,
+        c / 4,
+        -c,
+        abs(c),
+        c + c,
+        (s + c).to_dense(),
+        c - c,
+        c * c,
+        d + s,
+        d - s,
+        c * d,
+        c * d[0],
+        d * c,
+        s.t(),
+        c.t().is_coalesced(),
+        s.transpose(0, 1),
+        s.T,
+        c**2,
+        s**3,
+        c.abs().sqrt(),
+        s.relu(),
+        lib.add(c, c),
+        lib.mul(c, 3),
+        lib.sum(s),
+        s.sum(0),
+        s.sum(1),
+        lib.sparse.sum(s),
+        lib.sparse.sum(s, [0, 1]),
+        s.norm(),
+        lib.sparse.sum(lib.sparse_coo_tensor([[0, 1, 1]], lib.ones(3, 2)), 1),
+        lib.relu(s),
+        lib.neg(s),
+        c.sin(),
+        lib.sparse.softmax(c, 1),
+        lib.sparse.log_softmax(c, 0),
+        (c * lib.eye(3, 4).to_sparse()).to_dense(),
+    ]
 
 
 @program
 def products(lib):
     s, d = small(lib), lib.arange(8.0).reshape(4, 2)
     stack = lib.arange(12.0).reshape(2, 2, 3).to_sparse()
-    return [s @ d, lib.mm(s, d), lib.sparse.mm(s, d), lib.spmm(s, d), lib.matmul(s, d), s.mm(d), s.matmul(d), s @ d[:, 0],
-            lib.mv(s, d[:, 0]), d.t() @ s.t(), lib.mm(d.t(), s.t()), s @ s.t(), lib.sparse.mm(s.t(), s), d[:3, 0] @ s,
-            lib.addmm(lib.ones(3, 2), s, d, alpha=2), lib.sparse.addmm(lib.ones(3, 2), s, d, beta=3),
-            lib.bmm(stack, lib.ones(2, 3, 2)), lib.sparse_coo_tensor((3, 4)) @ d, s.double() @ d.double()]
+    return [
+        s @ d,
+        lib.mm(s, d),
+        lib.sparse.mm(s, d),
+        lib.spmm(s, d),
+        lib.matmul(s, d),
+        s.mm(d),
+        s.matmul(d),
+        s @ d[:, 0],
+        lib.mv(s, d[:, 0]),
+        d.t() @ s.t(),
+        lib.mm(d.t(), s.t()),
+        s @ s.t(),
+        lib.sparse.mm(s.t(), s),
+        d[:3, 0] @ s,
+        lib.addmm(lib.ones(3, 2), s, d, alpha=2),
+        lib.sparse.addmm(lib.ones(3, 2), s, d, beta=3),
+        lib.bmm(stack, lib.ones(2, 3, 2)),
+        lib.sparse_coo_tensor((3, 4)) @ d,
+        s.double() @ d.double(),
+    ]
 
 
 @program
 def gradients(lib):
-    """To the values, to the dense operand, through coalescing, sums and softmax; of a leaf they are sparse."""
+    """To the values, to the dense operand, through coalescing, sums and softmax; of a leaf they are
+    sparse."""
     s, d = small(lib, requires_grad=True), lib.arange(8.0).reshape(4, 2).requires_grad_()
     lib.sparse.mm(s, d).pow(2).sum().backward()
     x = lib.eye(3, requires_grad=True)
@@ -84,7 +180,17 @@ def gradients(lib):
     (soft.to_dense() * lib.tensor([[1.0, 2.0], [3.0, 5.0]])).sum().backward()
     u = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
     lib.sparse.sum(lib.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], u) * 2, 0).to_dense()[1].backward()
-    return [s.grad.to_dense(), d.grad, x.grad, v.grad, w.grad, u.grad, s.is_leaf, b.requires_grad, b.is_leaf]
+    return [
+        s.grad.to_dense(),
+        d.grad,
+        x.grad,
+        v.grad,
+        w.grad,
+        u.grad,
+        s.is_leaf,
+        b.requires_grad,
+        b.is_leaf,
+    ]
 
 
 @program
@@ -96,7 +202,9 @@ def network(lib):
     adjacency = lib.sparse_coo_tensor(at, lib.ones(at.shape[1]), (20, 20)).coalesce()
     degrees = lib.sparse.sum(adjacency, 1).to_dense()
     row, col = adjacency.indices()
-    scaled = lib.sparse_coo_tensor(adjacency.indices(), adjacency.values() / (degrees[row] * degrees[col]).sqrt(), (20, 20))
+    scaled = lib.sparse_coo_tensor(
+        adjacency.indices(), adjacency.values() / (degrees[row] * degrees[col]).sqrt(), (20, 20)
+    )
     x, y = lib.randn(20, 8), lib.randint(0, 3, (20,))
     first, second = lib.nn.Linear(8, 16), lib.nn.Linear(16, 3)
     optimizer = lib.optim.Adam([*first.parameters(), *second.parameters()], 0.05)
@@ -114,11 +222,27 @@ def network(lib):
 @program
 def refused(lib):
     s, d = small(lib), lib.ones(3, 4)
-    calls = [lambda: s.values(), lambda: s.indices(), lambda: s.numpy(), lambda: lib.exp(s), lambda: s + 1, lambda: s + d,
-             lambda: d.coalesce(), lambda: d.indices(), lambda: d.values(), lambda: d.is_coalesced(), lambda: s.max(),
-             lambda: lib.softmax(s, 1), lambda: s.view(4, 3), lambda: s @ d, lambda: lib.mm(s, d), lambda: s.item(),
-             lambda: lib.sparse_coo_tensor([[0], [1]], [1.0, 2.0]), lambda: lib.sparse_coo_tensor([[0], [1]], [1.0], (3,)),
-             lambda: s / d]
+    calls = [
+        lambda: s.values(),
+        lambda: s.indices(),
+        lambda: s.numpy(),
+        lambda: lib.exp(s),
+        lambda: s + 1,
+        lambda: s + d,
+        lambda: d.coalesce(),
+        lambda: d.indices(),
+        lambda: d.values(),
+        lambda: d.is_coalesced(),
+        lambda: s.max(),
+        lambda: lib.softmax(s, 1),
+        lambda: s.view(4, 3),
+        lambda: s @ d,
+        lambda: lib.mm(s, d),
+        lambda: s.item(),
+        lambda: lib.sparse_coo_tensor([[0], [1]], [1.0, 2.0]),
+        lambda: lib.sparse_coo_tensor([[0], [1]], [1.0], (3,)),
+        lambda: s / d,
+    ]
     return [raised(f) for f in calls]
 
 
@@ -139,7 +263,9 @@ def shown(result):
 
 @pytest.mark.parametrize("name", program)
 def test_like_torch(oracle, name):
-    assert [shown(r) for r in program[name](rushlight)] == oracle(lambda torch: [shown(r) for r in program[name](torch)])
+    assert [shown(r) for r in program[name](rushlight)] == oracle(
+        lambda torch: [shown(r) for r in program[name](torch)]
+    )
 
 
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(0, 12))
@@ -171,6 +297,7 @@ def test_derivatives_to_any_order(order):
         s = rushlight.sparse_coo_tensor([[2, 0, 2], [3, 1, 1]], values, (3, 4)).coalesce()
         soft = rushlight.sparse.softmax(s, 0)
         return (s @ dense).tanh(), soft.values(), (s * s).values()
+
     assert (gradgradcheck if order else gradcheck)(f, (values, dense))
 
 
@@ -197,8 +324,11 @@ def test_indices_are_looked_at():
 
 
 def test_other_layouts_say_so():
-    for make in (lambda: rushlight.eye(2).to_sparse_bsr((1, 1)), lambda: rushlight.zeros(2, layout=rushlight.sparse_coo),
-                 lambda: rushlight.eye(2).to_sparse(layout=rushlight.sparse_bsc)):
+    for make in (
+        lambda: rushlight.eye(2).to_sparse_bsr((1, 1)),
+        lambda: rushlight.zeros(2, layout=rushlight.sparse_coo),
+        lambda: rushlight.eye(2).to_sparse(layout=rushlight.sparse_bsc),
+    ):
         with pytest.raises(NotImplementedError, match=r"sparse_co"):
             make()
 
@@ -259,28 +389,67 @@ def sparse_times_dense_by_its_old_name(torch):
 def pieces(torch):
     """Two sparse matrices, the second with a place stored twice, and one of vectors."""
     at, values = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0])
-    return (torch.sparse_coo_tensor(at, values, (2, 3)), torch.sparse_coo_tensor(at[:, [0, 1, 1]], values, (2, 3)),
-            torch.sparse_coo_tensor(at, torch.arange(6.0).reshape(3, 2), (2, 3, 2)))
+    return (
+        torch.sparse_coo_tensor(at, values, (2, 3)),
+        torch.sparse_coo_tensor(at[:, [0, 1, 1]], values, (2, 3)),
+        torch.sparse_coo_tensor(at, torch.arange(6.0).reshape(3, 2), (2, 3, 2)),
+    )
 
 
 @like_torch.found_in("torch tests")
 def sparse_tensors_stand_one_after_another(torch):
     s, u, h = pieces(torch)
-    joined = [torch.cat([s, u]), torch.cat([s, u], -1), torch.cat([h, h]), torch.stack([s, u]), torch.stack([s, u], -1),
-              torch.stack([s, u], 1), torch.cat([s])]
+    joined = [
+        torch.cat([s, u]),
+        torch.cat([s, u], -1),
+        torch.cat([h, h]),
+        torch.stack([s, u]),
+        torch.stack([s, u], -1),
+        torch.stack([s, u], 1),
+        torch.cat([s]),
+    ]
     return [part for t in joined for part in (t._indices(), t._values(), list(t.shape))] + [
-        torch.bmm(torch.stack([s, s]), torch.ones(2, 3, 2)), outcome(torch.cat, [s, u.to_dense()]),
-        outcome(torch.cat, [s, h]), outcome(torch.cat, [s, u.t()])]
+        torch.bmm(torch.stack([s, s]), torch.ones(2, 3, 2)),
+        outcome(torch.cat, [s, u.to_dense()]),
+        outcome(torch.cat, [s, h]),
+        outcome(torch.cat, [s, u.t()]),
+    ]
 
 
 @like_torch.found_in("torch tests")
 def parts_and_sums_of_sparse_tensors(torch):
     (s, u, h), linear, w = pieces(torch), torch.nn.functional.linear, torch.ones(2, 3)
-    dense = [s[1, 2], h[1, 2], h[1, 2, 1], torch.norm(s), torch.any(s), u.any(), linear(s, w), linear(s, w, w[:, 0]),
-             *torch.sparse.sum(s, 0, torch.float64).to_dense()]
-    sparse = [*s, *s.unbind(1), s.narrow_copy(1, 0, 2), s.narrow_copy(0, 1, 1), s // 2, s.floor_divide(2), u.signbit(),
-              torch.isposinf(s), u.nan_to_num(), torch.sum(s, 0, keepdim=True), s.sum(1, True), h[1]]
-    return [*dense, *[t.to_dense() for t in sparse], outcome(s.narrow_copy, 1, 2, 2), outcome(torch.argmax, s)]
+    dense = [
+        s[1, 2],
+        h[1, 2],
+        h[1, 2, 1],
+        torch.norm(s),
+        torch.any(s),
+        u.any(),
+        linear(s, w),
+        linear(s, w, w[:, 0]),
+        *torch.sparse.sum(s, 0, torch.float64).to_dense(),
+    ]
+    sparse = [
+        *s,
+        *s.unbind(1),
+        s.narrow_copy(1, 0, 2),
+        s.narrow_copy(0, 1, 1),
+        s // 2,
+        s.floor_divide(2),
+        u.signbit(),
+        torch.isposinf(s),
+        u.nan_to_num(),
+        torch.sum(s, 0, keepdim=True),
+        s.sum(1, True),
+        h[1],
+    ]
+    return [
+        *dense,
+        *[t.to_dense() for t in sparse],
+        outcome(s.narrow_copy, 1, 2, 2),
+        outcome(torch.argmax, s),
+    ]
 
 
 @pytest.mark.origin("torch tests")
@@ -296,27 +465,65 @@ def ops_of_sparse_tensors_fill_out(torch):
     s, ones = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse(), torch.ones(2, 2)
 
     def filled(op, *args, out):
-        return [outcome(lambda: op(*args, out=out) is out), out.to_dense() if out.is_sparse else out]
-    made = [filled(op, *args, out=torch.zeros_like(s)) for op, *args in (
-        (torch.neg, s), (torch.sqrt, s), (torch.add, s, s), (torch.mul, s, 2.0), (torch.div, s, 2.0), (torch.pow, s, 2.0))]
-    return made + [filled(op, *args, out=torch.zeros(2, 2)) for op, *args in (
-        (torch.mm, s, ones), (torch.matmul, s, ones), (torch.add, ones, s), (torch.addmm, ones, s, ones))] + [
-        isinstance(outcome(torch.neg, s, out=torch.zeros(2, 2)), str), isinstance(outcome(torch.neg, ones, out=s), str)]
+        return [
+            outcome(lambda: op(*args, out=out) is out),
+            out.to_dense() if out.is_sparse else out,
+        ]
+
+    made = [
+        filled(op, *args, out=torch.zeros_like(s))
+        for op, *args in (
+            (torch.neg, s),
+            (torch.sqrt, s),
+            (torch.add, s, s),
+            (torch.mul, s, 2.0),
+            (torch.div, s, 2.0),
+            (torch.pow, s, 2.0),
+        )
+    ]
+    return (
+        made
+        + [
+            filled(op, *args, out=torch.zeros(2, 2))
+            for op, *args in (
+                (torch.mm, s, ones),
+                (torch.matmul, s, ones),
+                (torch.add, ones, s),
+                (torch.addmm, ones, s, ones),
+            )
+        ]
+        + [
+            isinstance(outcome(torch.neg, s, out=torch.zeros(2, 2)), str),
+            isinstance(outcome(torch.neg, ones, out=s), str),
+        ]
+    )
 
 
 @like_torch.found_in("torch tests")
 def one_number_as_a_sparse_tensor(torch):
     x = leaf(torch, 3.0)
     x[0].to_sparse().to_dense().backward()
-    return [x.grad, *[part for t in (torch.tensor(0.0), torch.tensor(3)) for part in (
-        t.to_sparse().to_dense(), list(t.to_sparse().indices().shape), t.to_sparse(0).values())],
-        outcome(torch.ones(2).to_sparse, 0)]
+    return [
+        x.grad,
+        *[
+            part
+            for t in (torch.tensor(0.0), torch.tensor(3))
+            for part in (
+                t.to_sparse().to_dense(),
+                list(t.to_sparse().indices().shape),
+                t.to_sparse(0).values(),
+            )
+        ],
+        outcome(torch.ones(2).to_sparse, 0),
+    ]
 
 
 def pair(torch, one, other):
     """Two matrices that share one place, of the dtypes of these names."""
-    return (torch.tensor([[0, 3], [7, 0]]).to(getattr(torch, one)),
-            torch.tensor([[5, 4], [0, 0]]).to(getattr(torch, other)))
+    return (
+        torch.tensor([[0, 3], [7, 0]]).to(getattr(torch, one)),
+        torch.tensor([[5, 4], [0, 0]]).to(getattr(torch, other)),
+    )
 
 
 def dense(result):
@@ -330,9 +537,19 @@ DTYPES = ["uint8", "int16", "int64", "float32", "float64"]
 def a_sparse_difference_is_taken_in_the_dtype_that_both_have_room_in(torch):
     def difference(one, other, **factor):
         a, b = pair(torch, one, other)
-        return [dense(a.to_sparse().sub(b.to_sparse(), **factor)), dense(a.sub(b.to_sparse(), **factor)),
-                dense(a.to_sparse().add(b.to_sparse(), **factor)), dense(a.add(b.to_sparse(), **factor))]
-    return [difference(one, other, **factor) for one in DTYPES for other in DTYPES for factor in ({}, {"alpha": 3})]
+        return [
+            dense(a.to_sparse().sub(b.to_sparse(), **factor)),
+            dense(a.sub(b.to_sparse(), **factor)),
+            dense(a.to_sparse().add(b.to_sparse(), **factor)),
+            dense(a.add(b.to_sparse(), **factor)),
+        ]
+
+    return [
+        difference(one, other, **factor)
+        for one in DTYPES
+        for other in DTYPES
+        for factor in ({}, {"alpha": 3})
+    ]
 
 
 @like_torch.found_in("torch tests")
@@ -342,14 +559,24 @@ def a_sparse_tensor_keeps_its_dtype_in_place(torch):
         s = a.to_sparse()
         back = getattr(s, name)(b.to_sparse())
         return [dense(back), dense(s), back is s]
-    return [outcome(written, name, one, other)
-            for name in ("add_", "sub_", "mul_") for one in DTYPES for other in DTYPES]
+
+    return [
+        outcome(written, name, one, other)
+        for name in ("add_", "sub_", "mul_")
+        for one in DTYPES
+        for other in DTYPES
+    ]
 
 
 @like_torch.found_in("torch tests")
 def a_failed_write_leaves_a_sparse_tensor_as_it_was(torch):
     s = torch.tensor([[0, 3], [7, 0]]).to_sparse()
-    return [outcome(s.mul_, 1.5), outcome(s.add_, torch.ones(2, 2).to_sparse()), outcome(s.div_, 2), s.to_dense()]
+    return [
+        outcome(s.mul_, 1.5),
+        outcome(s.add_, torch.ones(2, 2).to_sparse()),
+        outcome(s.div_, 2),
+        s.to_dense(),
+    ]
 
 
 @like_torch.found_in("torch tests")
@@ -358,31 +585,72 @@ def a_function_that_keeps_zeros_is_there_in_place_for_sparse_tensors(torch):
         s = torch.tensor(numbers).to_sparse()
         back = getattr(s, name)()
         return [back is s, dense(s)]
-    names = ["abs_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "conj_physical_", "deg2rad_", "erf_", "erfinv_",
-             "expm1_", "floor_", "frac_", "log1p_", "nan_to_num_", "neg_", "rad2deg_", "relu_", "round_", "sgn_", "sign_",
-             "sin_", "sinh_", "sqrt_", "tan_", "tanh_", "trunc_"]
+
+    names = [
+        "abs_",
+        "asin_",
+        "asinh_",
+        "atan_",
+        "atanh_",
+        "ceil_",
+        "conj_physical_",
+        "deg2rad_",
+        "erf_",
+        "erfinv_",
+        "expm1_",
+        "floor_",
+        "frac_",
+        "log1p_",
+        "nan_to_num_",
+        "neg_",
+        "rad2deg_",
+        "relu_",
+        "round_",
+        "sgn_",
+        "sign_",
+        "sin_",
+        "sinh_",
+        "sqrt_",
+        "tan_",
+        "tanh_",
+        "trunc_",
+    ]
     return [written(name, [0.0, 0.25, -0.75, 0.0]) for name in names] + [
-        outcome(written, name, [0, 3]) for name in ("abs_", "neg_", "sign_", "sin_", "sqrt_")]
+        outcome(written, name, [0, 3]) for name in ("abs_", "neg_", "sign_", "sin_", "sqrt_")
+    ]
 
 
 @like_torch.found_in("torch tests")
 def sparse_bools_are_not_subtracted(torch):
     bits, numbers = torch.tensor([True, False]).to_sparse(), torch.tensor([1, 2]).to_sparse()
-    return [outcome(operator.sub, a, b) for a in (bits, numbers) for b in (bits, numbers) if bits is a or bits is b]
+    return [
+        outcome(operator.sub, a, b)
+        for a in (bits, numbers)
+        for b in (bits, numbers)
+        if bits is a or bits is b
+    ]
 
 
 @like_torch.found_in("torch tests")
 def a_factor_of_another_kind_is_refused_beside_sparse_tensors(torch):
     a = torch.tensor([1, 2])
-    return [outcome(a.to_sparse().add, a.to_sparse(), alpha=1.5), outcome(a.add, a.to_sparse(), alpha=1.5),
-            dense(a.float().add(a.to_sparse(), alpha=1.5))]
+    return [
+        outcome(a.to_sparse().add, a.to_sparse(), alpha=1.5),
+        outcome(a.add, a.to_sparse(), alpha=1.5),
+        dense(a.float().add(a.to_sparse(), alpha=1.5)),
+    ]
 
 
 @pytest.mark.origin("model zoos")
 def test_sparse_tensors_that_store_nothing():
     g = rushlight.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (4, 2))
     for nothing in (rushlight.zeros_like(g), rushlight.empty_like(g), g.new().resize_as_(g)):
-        assert (nothing.shape, nothing.sparse_dim(), nothing._nnz(), nothing.is_sparse) == ((4, 2), 1, 0, True)
+        assert (nothing.shape, nothing.sparse_dim(), nothing._nnz(), nothing.is_sparse) == (
+            (4, 2),
+            1,
+            0,
+            True,
+        )
     assert g._nnz() == 2
     assert g.new().shape == (0,)
     assert g.is_same_size(rushlight.ones(4, 2))

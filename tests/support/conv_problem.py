@@ -1,6 +1,7 @@
 """What the tests of convolution's ways have in common: problems of all shapes, and the results of
 im2col in float64.
 """
+
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -8,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import strategies as st
 
-from rushlight.loops import parallel
 from rushlight.fast.conv import CONV
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import plan, with_bias
 from rushlight.kernels.im2col import window_counts
+from rushlight.loops import parallel
 
 OPS = "conv", "conv_input_grad", "conv_weight_grad"
 im2col = SimpleNamespace(**{op: getattr(reference, f"{op}_im2col") for op in OPS})
@@ -21,7 +22,9 @@ im2col = SimpleNamespace(**{op: getattr(reference, f"{op}_im2col") for op in OPS
 def problem(seed, images, channels, filters, groups, size, kernel, stride, padding, dilation):
     rng = np.random.default_rng(seed)
     normal = lambda *shape: rng.standard_normal(shape, np.float32)
-    s = SimpleNamespace(x=normal(images, groups * channels, *size), w=normal(groups * filters, channels, *kernel))
+    s = SimpleNamespace(
+        x=normal(images, groups * channels, *size), w=normal(groups * filters, channels, *kernel)
+    )
     s.forward, s.back, s.weights = plans(s.x, s.w, stride, padding, dilation, groups)
     s.g, s.bias = normal(images, groups * filters, *s.forward.out), normal(groups * filters)
     return s
@@ -52,7 +55,12 @@ def windows(draw, widest=5, room=9, length=9):
     """
     n = draw(st.integers(1, 3))
     numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
-    kernel, stride, padding, dilation = numbers(1, widest), numbers(1, 3), numbers(0, 3), numbers(1, 3)
+    kernel, stride, padding, dilation = (
+        numbers(1, widest),
+        numbers(1, 3),
+        numbers(0, 3),
+        numbers(1, 3),
+    )
     least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding)]
     size = tuple([low + draw(st.integers(0, length if n == 1 else room)) for low in least])
     assert min(window_counts(size, kernel, stride, padding, dilation)) > 0
@@ -67,19 +75,25 @@ def innermost(a):
 def near(ours, theirs, far=2e-5):
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape
-    np.testing.assert_allclose(ours, theirs, rtol=far / 2, atol=far * (1 + np.abs(theirs).max(initial=0)))
+    np.testing.assert_allclose(
+        ours, theirs, rtol=far / 2, atol=far * (1 + np.abs(theirs).max(initial=0))
+    )
 
 
 def results(way, s):
     """Of a way of convolution: with a bias and without, and the gradients of the weights and of the
     input.
     """
-    return [way.conv(s.forward, s.x, s.w), way.conv(s.forward, s.x, s.w, s.bias), way.conv_weight_grad(s.weights, s.g, s.x),
-            input_grad(way, s)]
+    return [
+        way.conv(s.forward, s.x, s.w),
+        way.conv(s.forward, s.x, s.w, s.bias),
+        way.conv_weight_grad(s.weights, s.g, s.x),
+        input_grad(way, s),
+    ]
 
 
 def check(way, s, near=near):
-    """The results of a way are those of im2col in float64; """
+    """The results of a way are those of im2col in float64;"""
     x, w, g = (a.astype(np.float64) for a in (s.x, s.w, s.g))
     expected = im2col.conv(s.forward, x, w)
     near(way.conv(s.forward, s.x, s.w), expected)
@@ -96,6 +110,8 @@ def on_three_cores(way, s, monkeypatch, near=near):
     check(way, s, near)
     made = []
     for turn in (list, lambda calls: list(reversed(calls))):
-        monkeypatch.setattr(parallel.pool, "run", lambda part, calls, turn=turn: [part(*c) for c in turn(calls)])
+        monkeypatch.setattr(
+            parallel.pool, "run", lambda part, calls, turn=turn: [part(*c) for c in turn(calls)]
+        )
         made.append(way.conv_weight_grad(s.weights, s.g, s.x))
     np.testing.assert_array_equal(*made)

@@ -10,7 +10,9 @@ from rushlight import Tensor
 from rushlight.autograd import grad
 from tests.table.samples.by_hand import Constant
 
-TOLERANCE = dict.fromkeys(["float32", "complex64"], (1e-5, 1e-6))    # relative, absolute; else (1e-9, 1e-11)
+TOLERANCE = dict.fromkeys(
+    ["float32", "complex64"], (1e-5, 1e-6)
+)  # relative, absolute; else (1e-9, 1e-11)
 
 
 def put_into(value, tensor):
@@ -65,8 +67,10 @@ def gradients(function, sample, dtype, **how):
     leaves = [t for t in inside if t.requires_grad]
     seeds = [rushlight.from_numpy(weights(t.shape, t._array.dtype)) for t in chosen]
     grads = grad(chosen, leaves, seeds, allow_unused=True, **how) if chosen and leaves else ()
-    return {"requires": [t.requires_grad for t in outs],
-            "grads": [rushlight.zeros_like(t) if g is None else g for t, g in zip(leaves, grads)]}
+    return {
+        "requires": [t.requires_grad for t in outs],
+        "grads": [rushlight.zeros_like(t) if g is None else g for t, g in zip(leaves, grads)],
+    }
 
 
 def check_all(pairs, check):
@@ -86,7 +90,9 @@ def check_all(pairs, check):
 def agree(ours, expected, where="result", rtol=None):
     """AssertionError unless structure, dtypes, shapes and values are the same."""
     if isinstance(expected, list):
-        assert isinstance(ours, (list, tuple)), f"{where}: {type(ours).__name__}, not {len(expected)} results"
+        assert isinstance(ours, (list, tuple)), (
+            f"{where}: {type(ours).__name__}, not {len(expected)} results"
+        )
         assert len(ours) == len(expected), f"{where}: {len(ours)} results, not {len(expected)}"
         for i, (a, b) in enumerate(zip(ours, expected)):
             agree(a, b, f"{where}[{i}]", rtol)
@@ -102,6 +108,8 @@ def agree_arrays(a, b, where, rtol):
     assert a.shape == b.shape, f"{where}: shape {a.shape}, not {b.shape}"
     if b.dtype.kind in "fc":
         usual, atol = TOLERANCE.get(b.dtype.name, (1e-9, 1e-11))
-        assert np.allclose(a, b, rtol or usual, atol, equal_nan=True), f"{where}: {a.tolist()}, not {b.tolist()}"
+        assert np.allclose(a, b, rtol or usual, atol, equal_nan=True), (
+            f"{where}: {a.tolist()}, not {b.tolist()}"
+        )
     else:
         assert np.array_equal(a, b), f"{where}: {a.tolist()}, not {b.tolist()}"

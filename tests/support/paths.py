@@ -8,4 +8,4 @@ TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 PACKAGE = ROOT / "rushlight"
 EXAMPLES = ROOT / "examples"
-GOLDEN = TESTS / "golden"               # answers of torch, in folders like those of the tests
+GOLDEN = TESTS / "golden"  # answers of torch, in folders like those of the tests

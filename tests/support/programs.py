@@ -1,4 +1,5 @@
-"""Small programs that are run with torch and with rushlight in its place, and must give the same."""
+"""Small programs that are run with torch and with rushlight in its place, and must give the
+same."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from rushlight import Tensor
 
 
 def like_torch(oracle, program):
-    """Fail unless `program(torch)` and `program(rushlight)` return the same: tensors, numbers, text, lists of them."""
+    """Fail unless `program(torch)` and `program(rushlight)` return the same: tensors, numbers,
+    text, lists of them."""
     compare(program(rushlight), oracle(program), "result")
 
 
@@ -28,9 +30,13 @@ def compare(ours, theirs, where):
         a = ours.detach()._array
         assert (a.dtype, a.shape) == (theirs.dtype, theirs.shape), f"{where}: {a!r}, not {theirs!r}"
         tolerance = 1e-5 if a.dtype in (np.float32, np.complex64) else 1e-10
-        assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), f"{where}: {a}, not {theirs}"
+        assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), (
+            f"{where}: {a}, not {theirs}"
+        )
     elif isinstance(theirs, float):
-        assert np.isclose(ours, theirs, 1e-6, 1e-9, equal_nan=True), f"{where}: {ours}, not {theirs}"
+        assert np.isclose(ours, theirs, 1e-6, 1e-9, equal_nan=True), (
+            f"{where}: {ours}, not {theirs}"
+        )
     else:
         assert ours == theirs, f"{where}: {ours!r}, not {theirs!r}"
 
@@ -40,7 +46,7 @@ class Programs(dict):
 
     def __init__(self):
         super().__init__()
-        self.origins = {}                         # name -> where the program was found, if it was found by others
+        self.origins = {}  # name -> where the program was found, if it was found by others
 
     def __call__(self, function):
         self[function.__name__] = function
@@ -48,6 +54,7 @@ class Programs(dict):
 
     def found_in(self, origin):
         """The decorator for a program that carries the marker `origin`."""
+
         def add(function):
             self.origins[function.__name__] = origin
             return self(function)
@@ -56,6 +63,7 @@ class Programs(dict):
 
     def test(self):
         """The test of all programs, also of those that are added after this call."""
+
         @pytest.mark.parametrize("name", Cases(self))
         def test_program(oracle, name):
             like_torch(oracle, self[name])
@@ -95,7 +103,8 @@ def outcome(function, *args, **kwargs):
 
 
 def skip_other_stream(torch):
-    """Skip where torch draws dropout's masks from MKL's stream, as on some Intel CPUs; rushlight takes the others'."""
+    """Skip where torch draws dropout's masks from MKL's stream, as on some Intel CPUs; rushlight
+    takes the others'."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         if torch.zeros(5).bernoulli_().tolist() != [0, 0, 1, 0, 0]:

@@ -1,7 +1,7 @@
 """Compiled equals eager, for every op: forward and gradient, with other numbers at each call.
 
-What cannot become a program runs as it is and says why; never may a program keep the numbers of the run it was made of.
-"""
+What cannot become a program runs as it is and says why; never may a program keep the numbers of the
+run it was made of."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ from rushlight.compile import compile, programs
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, leaf, put_into
 from tests.table.samples import NAMES, SAMPLES, function_of, is_random
 
-CALLS = 5                                         # two watched, one that compiles, two by the program
+CALLS = 5  # two watched, one that compiles, two by the program
 REASONS = collections.Counter()
 
 
 def with_gradients(function, args, kwargs):
     """The function of its tensors alone: its results, then the gradients of their sum."""
+
     def run(*tensors):
         rest = iter(tensors)
         a, k = (put_into(v, lambda _: next(rest)) for v in (args, kwargs))
         outs = arrays_in(function(*a, **k))
-        chosen, leaves = [t for t in outs if t.requires_grad], [t for t in tensors if t.requires_grad]
+        chosen, leaves = (
+            [t for t in outs if t.requires_grad],
+            [t for t in tensors if t.requires_grad],
+        )
         seeds = [rushlight.ones_like(t) for t in chosen]
         grads = grad(chosen, leaves, seeds, allow_unused=True) if chosen and leaves else ()
         return [t.detach() for t in outs] + [g for g in grads if g is not None]
+
     return run
 
 
@@ -64,18 +69,21 @@ def test_compiled_equals_eager(name):
             tensors = other_numbers(sample, i, leaf)
             try:
                 expected = run(*tensors)
-            except (RuntimeError, IndexError):    # these numbers do not do: a singular matrix
+            except (RuntimeError, IndexError):  # these numbers do not do: a singular matrix
                 continue
             agree(list(compiled(*tensors)), [t._array for t in expected], f"call {i}")
         REASONS["compiled" if programs(compiled) else "as it is"] += 1
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_all([(sample, None) for sample in SAMPLES[name][:3] if takes(function, sample)], check)
+        check_all(
+            [(sample, None) for sample in SAMPLES[name][:3] if takes(function, sample)], check
+        )
 
 
 def test_most_ops_become_programs():
-    """After the others, where they ran in this process: falling back is safe, but not what the compiler is for."""
+    """After the others, where they ran in this process: falling back is safe, but not what the
+    compiler is for."""
     if sum(REASONS.values()) < 500:
         pytest.skip("only some ops were tried here")
     assert REASONS["compiled"] > 0.7 * sum(REASONS.values()), REASONS

@@ -1,4 +1,5 @@
-"""Whatever is written to after an op has run, its inputs or its outputs: backward says so, or gives the same gradients."""
+"""Whatever is written to after an op has run, its inputs or its outputs: backward says so, or gives
+the same gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ REFUSED = ("modified by an inplace operation", "more than one element of the wri
 
 
 def written(name, sample, number):
-    """The gradients after a write to the tensor of this number (none: None), and how many tensors there are."""
+    """The gradients after a write to the tensor of this number (none: None), and how many tensors
+    there are."""
     leaves = []
 
     def tensor(array):
@@ -22,6 +24,7 @@ def written(name, sample, number):
             return fixed(array)
         leaves.append(leaf(array))
         return leaves[-1] * 1
+
     rushlight.manual_seed(0)
     made, inside = call(function_of(name), sample, "float64", tensor)
     outs = [t for t in arrays_in(made) if isinstance(t, Tensor)]
@@ -35,8 +38,10 @@ def written(name, sample, number):
 
 
 def same(ours, theirs):
-    return all(a is b is None or a is not None and b is not None and np.allclose(a, b, equal_nan=True)
-               for a, b in zip(ours, theirs, strict=True))
+    return all(
+        a is b is None or a is not None and b is not None and np.allclose(a, b, equal_nan=True)
+        for a, b in zip(ours, theirs, strict=True)
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -45,7 +50,11 @@ def test_no_write_gives_other_gradients(name):
     for sample in SAMPLES[name][:2]:
         try:
             expected, count = written(name, sample, None)
-        except (RuntimeError, TypeError, NotImplementedError):    # no double precision, nothing to differentiate
+        except (
+            RuntimeError,
+            TypeError,
+            NotImplementedError,
+        ):  # no double precision, nothing to differentiate
             continue
         for number in range(count):
             try:

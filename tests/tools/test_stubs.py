@@ -1,4 +1,5 @@
-"""The stubs that editors and mypy read are those that the op table gives today, and mypy understands programs."""
+"""The stubs that editors and mypy read are those that the op table gives today, and mypy
+understands programs."""
 
 from __future__ import annotations
 
@@ -18,15 +19,20 @@ tool = runpy.run_path(str(ROOT / "tools" / "stubs.py"), run_name="stubs")
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A folder with the stubs of today, by a fresh process: other tests load what a user may not."""
+    """A folder with the stubs of today, by a fresh process: other tests load what a user may
+    not."""
     folder = tmp_path_factory.mktemp("stubs")
-    subprocess.run([sys.executable, ROOT / "tools" / "stubs.py", folder], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, ROOT / "tools" / "stubs.py", folder], check=True, capture_output=True
+    )
     return folder
 
 
 @pytest.mark.parametrize("name", tool["STUBS"])
 def test_stubs_are_up_to_date(name, written):
-    assert (ROOT / "rushlight" / name).read_text() == (written / name).read_text(), "run `make stubs`"
+    assert (ROOT / "rushlight" / name).read_text() == (written / name).read_text(), (
+        "run `make stubs`"
+    )
 
 
 def test_types_are_shown():
@@ -45,7 +51,10 @@ def test_functions_are_shown():
     def h(a: int, /) -> str: ...
 
     stub = tool["definition"]
-    assert stub("f", f) == "def f(a: Any, b: _int = ..., *rest: _float, c: _str = ..., **more: Any) -> Any: ..."
+    assert (
+        stub("f", f)
+        == "def f(a: Any, b: _int = ..., *rest: _float, c: _str = ..., **more: Any) -> Any: ..."
+    )
     assert stub("g", g) == "def g(a: _bool, /, *, b: Any) -> None: ..."
     assert stub("h", h) == "def h(a: _int, /) -> _str: ..."
     assert stub("g", g, method=True) == "def g(self, *, b: Any) -> None: ..."
@@ -57,12 +66,16 @@ def test_entries_are_shown_with_their_formula():
     stub = tool["definition"]
     assert stub("mul", rushlight.mul) == (
         "def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: "
-        '"""out = input * other. The product."""')
+        '"""out = input * other. The product."""'
+    )
     assert stub("unsqueeze", rushlight.unsqueeze, method=True).startswith(
-        "def unsqueeze(self, dim: _int) -> _Tensor: ")
+        "def unsqueeze(self, dim: _int) -> _Tensor: "
+    )
     assert stub("topk", rushlight.topk).startswith(
-        "def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., "
-        "*, out: Any = ...) -> _ValuesIndices: ")
+        "def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = "
+        "..., "
+        "*, out: Any = ...) -> _ValuesIndices: "
+    )
 
 
 PROGRAM = """
@@ -102,8 +115,17 @@ def checked(tmp_path_factory):
     pytest.importorskip("mypy")
     file = tmp_path_factory.mktemp("program") / "program.py"
     file.write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--python-version=3.10",
-               "--config-file=", f"--cache-dir={ROOT / '.mypy_cache' / 'program'}", file.name]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--python-version=3.10",
+        "--config-file=",
+        f"--cache-dir={ROOT / '.mypy_cache' / 'program'}",
+        file.name,
+    ]
     environment = os.environ | {"MYPYPATH": str(ROOT)}
     done = subprocess.run(command, cwd=file.parent, env=environment, capture_output=True, text=True)
     found = re.findall(r"^program\.py:(\d+): (.*?)(?:  \[.*)?$", done.stdout, re.MULTILINE)
@@ -114,5 +136,7 @@ def checked(tmp_path_factory):
 def test_mypy_understands_a_program(checked):
     lines = PROGRAM.split("\n")
     expected = {i: line.partition("# ")[2] for i, line in enumerate(lines, 1) if "# " in line}
-    types = {i: re.sub(r'note: Revealed type is "(.*)"', r"\1", said) for i, said in checked.items()}
+    types = {
+        i: re.sub(r'note: Revealed type is "(.*)"', r"\1", said) for i, said in checked.items()
+    }
     assert {i: re.sub(r"rushlight\.\w+\.", "", said) for i, said in types.items()} == expected

@@ -1,4 +1,5 @@
-"""Transforms at random. Their results are torchvision 0.29's, compared by hand; sums of them stand here."""
+"""Transforms at random. Their results are torchvision 0.29's, compared by hand; sums of them stand
+here."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from rushlight.vision.transforms import functional as F
 from rushlight.vision.transforms import v2
 
 B = T.InterpolationMode.BILINEAR
-# the sums of five results times 1 to 5, of a Pillow image, of bytes and of floats, and the next random number; None where
-# torchvision refuses, and where bytes are 1 off: it resizes them in integers
+# the sums of five results times 1 to 5, of a Pillow image, of bytes and of floats, and the next
+# random number; None where torchvision refuses, and where bytes are 1 off: it resizes them in
+# integers
 TORCHVISION = {
     "crop": (524610.0, None, 2056.4, 0.8709032535552979),
     "colors": (1894601.0, 1893821.0, 7545.92, 0.07625234127044678),
@@ -36,15 +38,26 @@ TORCHVISION = {
     "ten": (3764430.0, 3764430.0, 14762.47, 0.14904171228408813),
 }
 MADE = {
-    "crop": T.RandomResizedCrop(10), "colors": T.ColorJitter(0.4, 0.4, 0.4, 0.1), "blur": T.GaussianBlur(5),
+    "crop": T.RandomResizedCrop(10),
+    "colors": T.ColorJitter(0.4, 0.4, 0.4, 0.1),
+    "blur": T.GaussianBlur(5),
     "affine": T.RandomAffine(10, (0.1, 0.2), (0.8, 1.2), 8),
     "smooth": T.RandomAffine((5, 30), shear=(1, 5, 2, 9), interpolation=B, fill=3),
-    "perspective": T.RandomPerspective(p=0.9), "sharp": T.RandomAdjustSharpness(2.5), "contrast": T.RandomAutocontrast(),
-    "equal": T.RandomEqualize(), "invert": T.RandomInvert(), "bits": T.RandomPosterize(3), "solar": T.RandomSolarize(100),
-    "trivial": T.TrivialAugmentWide(), "rand": T.RandAugment(), "erase": T.RandomErasing(value="random"),
+    "perspective": T.RandomPerspective(p=0.9),
+    "sharp": T.RandomAdjustSharpness(2.5),
+    "contrast": T.RandomAutocontrast(),
+    "equal": T.RandomEqualize(),
+    "invert": T.RandomInvert(),
+    "bits": T.RandomPosterize(3),
+    "solar": T.RandomSolarize(100),
+    "trivial": T.TrivialAugmentWide(),
+    "rand": T.RandAugment(),
+    "erase": T.RandomErasing(value="random"),
     "ten": T.TenCrop(9),
-}  # fmt: skip
-PIXELS = (np.arange(18 * 24 * 3).reshape(18, 24, 3) * 37 % 251 // 8 * 3 + np.arange(24)[None, :, None] * 5).astype(np.uint8)
+}
+PIXELS = (
+    np.arange(18 * 24 * 3).reshape(18, 24, 3) * 37 % 251 // 8 * 3 + np.arange(24)[None, :, None] * 5
+).astype(np.uint8)
 
 
 def image(kind):
@@ -57,7 +70,11 @@ def image(kind):
 def total(found):
     if isinstance(found, tuple):
         return sum(total(part) for part in found)
-    return float(found.double().sum()) if isinstance(found, rushlight.Tensor) else float(np.asarray(found).sum(dtype=float))
+    return (
+        float(found.double().sum())
+        if isinstance(found, rushlight.Tensor)
+        else float(np.asarray(found).sum(dtype=float))
+    )
 
 
 @pytest.mark.parametrize("kind", ["pillow", "bytes", "floats"])
@@ -87,22 +104,35 @@ def test_arrays_are_changed_like_tensors(name):
 
 
 def test_reprs():
-    assert repr(MADE["crop"]) == ("RandomResizedCrop(size=(10, 10), scale=(0.08, 1.0), ratio=(0.75, 1.3333), "
-                                  "interpolation=bilinear, antialias=True)")
-    assert repr(MADE["colors"]) == ("ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4), "
-                                    "hue=(-0.1, 0.1))")
-    assert repr(T.ColorJitter(hue=0.2)) == "ColorJitter(brightness=None, contrast=None, saturation=None, hue=(-0.2, 0.2))"
-    assert repr(MADE["smooth"]) == ("RandomAffine(degrees=[5.0, 30.0], shear=[1.0, 5.0, 2.0, 9.0], interpolation=bilinear, "
-                                    "fill=3)")
+    assert repr(MADE["crop"]) == (
+        "RandomResizedCrop(size=(10, 10), scale=(0.08, 1.0), ratio=(0.75, 1.3333), "
+        "interpolation=bilinear, antialias=True)"
+    )
+    assert repr(MADE["colors"]) == (
+        "ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4), "
+        "hue=(-0.1, 0.1))"
+    )
+    assert (
+        repr(T.ColorJitter(hue=0.2))
+        == "ColorJitter(brightness=None, contrast=None, saturation=None, hue=(-0.2, 0.2))"
+    )
+    assert repr(MADE["smooth"]) == (
+        "RandomAffine(degrees=[5.0, 30.0], shear=[1.0, 5.0, 2.0, 9.0], interpolation=bilinear, "
+        "fill=3)"
+    )
     assert repr(MADE["solar"]) == "RandomSolarize(threshold=100,p=0.5)"
     assert repr(MADE["blur"]) == "GaussianBlur(kernel_size=(5, 5), sigma=(0.1, 2.0))"
 
 
 def test_what_is_refused():
-    for make, message in ((lambda: T.ColorJitter(-1), "non negative"), (lambda: T.ColorJitter(hue=0.7), "hue values"),
-                          (lambda: T.GaussianBlur(4), "odd"), (lambda: T.RandomAffine(-3), "must be positive"),
-                          (lambda: T.RandomErasing(value="noise"), "should be 'random'"),
-                          (lambda: T.RandAugment(magnitude=31), "num_magnitude_bins")):
+    for make, message in (
+        (lambda: T.ColorJitter(-1), "non negative"),
+        (lambda: T.ColorJitter(hue=0.7), "hue values"),
+        (lambda: T.GaussianBlur(4), "odd"),
+        (lambda: T.RandomAffine(-3), "must be positive"),
+        (lambda: T.RandomErasing(value="noise"), "should be 'random'"),
+        (lambda: T.RandAugment(magnitude=31), "num_magnitude_bins"),
+    ):
         with pytest.raises(ValueError, match=message):
             make()
     with pytest.raises(TypeError, match="Threshold"):
@@ -123,14 +153,18 @@ def test_colours_by_hand():
 
 
 def test_second_version():
-    prepare = v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(1.0), v2.ToDtype(rushlight.float32, scale=True)])
+    prepare = v2.Compose(
+        [v2.ToImage(), v2.RandomHorizontalFlip(1.0), v2.ToDtype(rushlight.float32, scale=True)]
+    )
     found = prepare(PIXELS)
-    assert found.equal(rushlight.from_numpy(PIXELS[:, ::-1].transpose(2, 0, 1).copy() / np.float32(255)))
+    assert found.equal(
+        rushlight.from_numpy(PIXELS[:, ::-1].transpose(2, 0, 1).copy() / np.float32(255))
+    )
     assert v2.ToDtype(rushlight.float32)(image("bytes")).max() > 1
     assert T.transforms.RandomCrop is T.RandomCrop
 
 
-# -- files and drawings --------------------------------------------------------------------------------------
+# -- files and drawings ----------------------------------------------------------------------------
 
 
 def test_images_in_files(tmp_path):
@@ -150,8 +184,10 @@ def test_images_in_files(tmp_path):
 def test_drawings():
     pytest.importorskip("PIL")
     black = rushlight.zeros(3, 14, 14, dtype=rushlight.uint8)
-    drawn = utils.draw_bounding_boxes(black, rushlight.tensor([[2, 3, 9, 10.0], [5, 5, 12, 12]]), colors=["red", (0, 0, 9)])
-    assert (drawn[0] > 0).sum() == 28 - 2         # the second box lies over the first where they cross
+    drawn = utils.draw_bounding_boxes(
+        black, rushlight.tensor([[2, 3, 9, 10.0], [5, 5, 12, 12]]), colors=["red", (0, 0, 9)]
+    )
+    assert (drawn[0] > 0).sum() == 28 - 2  # the second box lies over the first where they cross
     assert (drawn[2] == 9).sum() == 28
     masks = rushlight.zeros(2, 14, 14, dtype=rushlight.bool)
     masks[0, :5], masks[1, 4:6] = True, True
@@ -173,7 +209,9 @@ def test_transforms_are_modules():
     assert copy.deepcopy(T.RandomRotation(9)).degrees == [-9, 9]
 
 
-@pytest.mark.parametrize("make", [lambda: T.RandomHorizontalFlip(0.5), lambda: T.RandomRotation(10)])
+@pytest.mark.parametrize(
+    "make", [lambda: T.RandomHorizontalFlip(0.5), lambda: T.RandomRotation(10)]
+)
 def test_numbers_are_drawn_in_the_default_dtype(make):
     """torchvision asks torch.rand, which takes two words of the stream for a double."""
     rushlight.set_default_dtype(rushlight.float64)
@@ -192,7 +230,10 @@ def test_numbers_are_drawn_in_the_default_dtype(make):
 def test_images_are_normalized_by_as_many_numbers_as_they_have_channels():
     normalize = rushlight.vision.transforms.Normalize([0.5, 0.5, 0.5], [0.5, 0.25, 0.5])
     grey, coloured = rushlight.ones(1, 2, 2), rushlight.ones(3, 2, 2)
-    with pytest.raises(RuntimeError, match=r"output with shape \[1, 2, 2\] doesn't match the broadcast shape \[3, 2, 2\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"output with shape \[1, 2, 2\] doesn't match the broadcast shape \[3, 2, 2\]",
+    ):
         normalize(grey)
     assert normalize(coloured)[:, 0, 0].tolist() == [1.0, 2.0, 1.0]
-    assert coloured.sum() == 12                   # as it was
+    assert coloured.sum() == 12  # as it was

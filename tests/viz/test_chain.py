@@ -1,4 +1,5 @@
-"""explain and contributions: the formula is the derivative, the paths add up, the parts are the gradient."""
+"""explain and contributions: the formula is the derivative, the paths add up, the parts are the
+gradient."""
 
 import random
 
@@ -48,11 +49,31 @@ def test_the_words_of_the_cubic():
 
 # -- 30 random expressions: the LaTeX, read by SymPy, computes `.grad`
 
-UNARY = [torch.sin, torch.cos, torch.exp, torch.tanh, lambda x: (x * x + 1).log(), lambda x: (x * x + 0.5).sqrt(),
-         torch.sigmoid, lambda x: -x, lambda x: x**3, lambda x: (x.exp() + 0.25) ** 0.5, lambda x: 1 / (x * x + 2),
-         lambda x: x / 3 - 0.125, lambda x: 2**x, torch.sinh, torch.square, torch.log1p]  # fmt: skip
-BINARY = [lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a / (b * b + 1),
-          lambda a, b: (a * a + 1) ** (b / 4)]  # fmt: skip
+UNARY = [
+    torch.sin,
+    torch.cos,
+    torch.exp,
+    torch.tanh,
+    lambda x: (x * x + 1).log(),
+    lambda x: (x * x + 0.5).sqrt(),
+    torch.sigmoid,
+    lambda x: -x,
+    lambda x: x**3,
+    lambda x: (x.exp() + 0.25) ** 0.5,
+    lambda x: 1 / (x * x + 2),
+    lambda x: x / 3 - 0.125,
+    lambda x: 2**x,
+    torch.sinh,
+    torch.square,
+    torch.log1p,
+]
+BINARY = [
+    lambda a, b: a * b,
+    lambda a, b: a + b,
+    lambda a, b: a - b,
+    lambda a, b: a / (b * b + 1),
+    lambda a, b: (a * a + 1) ** (b / 4),
+]
 
 
 def expression(rng, x, y):
@@ -82,7 +103,9 @@ def test_sympy_reads_the_latex_and_gets_grad(seed):
     left, right = told.latex.split(" = ")
     assert left == r"\frac{\partial z}{\partial x}"
     symbolic = read(right)
-    given = {"x": x.item(), "y": y.item(), "e": np.e} | {k: v.item() for k, v in told.values.items() if v is not None}
+    given = {"x": x.item(), "y": y.item(), "e": np.e} | {
+        k: v.item() for k, v in told.values.items() if v is not None
+    }
     names = sorted(symbolic.free_symbols, key=str)
     computed = sympy.lambdify(names, symbolic, "math")(*[given[str(name)] for name in names])
     z.backward()
@@ -109,7 +132,10 @@ def test_names_are_the_users():
     assert told.latex.startswith(r"\frac{\partial \mathrm{loss}}{\partial \mathrm{weight}}")
     assert "dhidden/da" in str(torch.explain(loss, weight))
     assert "dloss/dW" in str(torch.explain(loss, weight, params={"W": weight}))
-    assert str(torch.explain(loss, wrt=hidden).formula) == "2 * hidden" or torch.explain(loss, wrt=hidden).value.item() == 14
+    assert (
+        str(torch.explain(loss, wrt=hidden).formula) == "2 * hidden"
+        or torch.explain(loss, wrt=hidden).value.item() == 14
+    )
 
 
 def test_through_tensors():
@@ -240,4 +266,4 @@ def test_an_explanation_calls_constants_by_the_users_names():
     told = str(torch.explain((rows @ weight).tanh().sum(), wrt=weight))
     assert "= rows @ weight " in told
     assert z.item() == 0
-    assert told.startswith("dy/dweight by the chain rule")      # z is taken
+    assert told.startswith("dy/dweight by the chain rule")  # z is taken

@@ -1,4 +1,5 @@
-"""The step-through page: its numbers are the engine's, it stands alone, and it works in a real browser."""
+"""The step-through page: its numbers are the engine's, it stands alone, and it works in a real
+browser."""
 
 import json
 import os
@@ -15,9 +16,18 @@ from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.steps import forward_values, record
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-LONG = 300_000                                    # milliseconds that a browser may take on a busy machine
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
+LONG = 300_000  # milliseconds that a browser may take on a busy machine
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def data_of(page):
@@ -54,7 +64,8 @@ CASES = {"mlp": lambda: ((m := mlp())[0].named_parameters(), m[1]), "residual": 
 
 
 def engine_after(output, count):
-    """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's `.grad`."""
+    """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's
+    `.grad`."""
     pending = {output._node: np.ones((), np.float32)}
     walk = steps(dict(pending), retain=True)
     for _ in range(count):
@@ -139,7 +150,9 @@ def test_a_gradient_may_be_given():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     data = data_of(viz.html(x * 3, gradient=torch.tensor([1.0, -1.0])))
     assert array_at(data, data["steps"][-1]["grad"][1]).tolist() == [3, -3]
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(
+        RuntimeError, match="grad can be implicitly created only for scalar outputs"
+    ):
         viz.html(x * 3)
 
 
@@ -211,10 +224,15 @@ def test_it_shows_the_users_line_and_the_rule():
     data = data_of(viz.html(x.sin(), params={"<x>": x}))
     (node,) = [n for n in data["nodes"] if n["kind"] == "output"]
     source = data["sources"][node["source"]]
-    assert source["text"][source["line"] - source["from"]].strip() == 'data = data_of(viz.html(x.sin(), params={"<x>": x}))'
+    assert (
+        source["text"][source["line"] - source["from"]].strip()
+        == 'data = data_of(viz.html(x.sin(), params={"<x>": x}))'
+    )
     assert source["file"] == __file__
     assert node["rules"] == [["x", "g * cos(x)"]]
-    assert "<x>" not in viz.html(x.sin(), params={"<x>": x})  # escaped: no tag of the user's makes it into the page
+    assert "<x>" not in viz.html(
+        x.sin(), params={"<x>": x}
+    )  # escaped: no tag of the user's makes it into the page
 
 
 def test_300_nodes_are_under_a_megabyte():
@@ -240,13 +258,22 @@ def test_descriptions_are_exact():
     small = np.random.default_rng(0).standard_normal(16).astype(np.float32)
     told = describe(small)["values"]
     np.testing.assert_array_equal(np.array(json.loads(json.dumps(told)), np.float32), small)
-    assert describe(np.array([np.nan, np.inf, 1 + 2j]))["values"] == ["(nan+0j)", "(inf+0j)", "(1+2j)"]
+    assert describe(np.array([np.nan, np.inf, 1 + 2j]))["values"] == [
+        "(nan+0j)",
+        "(inf+0j)",
+        "(1+2j)",
+    ]
     large = describe(np.arange(-50.0, 50).reshape(10, 10))
     assert (large["min"], large["max"], large["mean"]) == (-50, 49, -0.5)
     assert len(large["cells"]) == 6
     assert large["cells"][0][0] == "z"
     assert large["cells"][-1][-1].isupper()
-    assert describe(np.full((20,), np.nan)) == {"shape": [20], "min": "nan", "mean": "nan", "max": "nan"}
+    assert describe(np.full((20,), np.nan)) == {
+        "shape": [20],
+        "min": "nan",
+        "mean": "nan",
+        "max": "nan",
+    }
     assert describe(np.zeros((5, 0)))["values"] == []
     assert cuts(7, 3) == [0, 2, 4]
 
@@ -264,7 +291,9 @@ def test_records_hold_copies():
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install -e .[test]")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright: pip install -e .[test]"
+    )
     with playwright.sync_playwright() as p:
         found = CHROMIUM or p.chromium.executable_path
         if not Path(found).exists():
@@ -277,20 +306,30 @@ def browser():
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 
 
-@pytest.fixture(params=[(size, scheme) for size in SIZES for scheme in ("light", "dark")], ids="-".join)
+@pytest.fixture(
+    params=[(size, scheme) for size in SIZES for scheme in ("light", "dark")], ids="-".join
+)
 def opened(request, browser, tmp_path):
-    """(page of an MLP's step in the browser, its model, what the page complained of and asked for)."""
+    """(page of an MLP's step in the browser, its model, what the page complained of and asked
+    for)."""
     size, scheme = request.param
     width, height = SIZES[size]
     model, loss = mlp()
     viz.html(loss, tmp_path / "page.html", model)
     loss.backward()
-    tab = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+    tab = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme
+    ).new_page()
     tab.set_default_timeout(LONG)
     said = []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda asked: said.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None)
+    tab.on(
+        "request",
+        lambda asked: (
+            said.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None
+        ),
+    )
     tab.goto((tmp_path / "page.html").as_uri())
     yield tab, model, said
     tab.context.close()
@@ -304,7 +343,10 @@ def grads_shown(tab):
 
 def sent_shown(tab):
     """The numbers that stand at edges."""
-    return tab.evaluate("[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => text)")
+    return tab.evaluate(
+        "[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => "
+        "text)"
+    )
 
 
 def test_in_a_browser(opened, request):
@@ -320,7 +362,13 @@ def test_in_a_browser(opened, request):
         np.testing.assert_array_equal(np.array(shown[name], np.float32), p.grad.numpy().reshape(-1))
     tab.click("#back")
     assert sum(grad is None for grad in grads_shown(tab).values()) == 1
-    for key, count in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", total)):
+    for key, count in (
+        ("Home", 0),
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("End", total),
+    ):
         tab.keyboard.press(key)
         assert tab.inner_text("#count") == f"{count} / {total}"
     assert sent_shown(tab) == []
@@ -330,7 +378,9 @@ def test_in_a_browser(opened, request):
     tab.focus(".node.output")
     tab.keyboard.press("Enter")
     assert "test_page.py" in tab.inner_text("#step")
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing to scroll sideways to
+    assert tab.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth"
+    )  # nothing to scroll sideways to
     assert said == []
     keep_picture(tab, request._node.callspec.id)
 
@@ -386,11 +436,18 @@ LAPS = """() => {
 @pytest.mark.origin("newcomers")
 def test_words_of_the_page_do_not_cover_each_other(tmp_path):
     sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         pytest.skip("needs Chromium")
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-    names = {f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p for n, p in model.named_parameters()}
+    names = {
+        f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p
+        for n, p in model.named_parameters()
+    }
     torch.viz.html(model(torch.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
     with sync_api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

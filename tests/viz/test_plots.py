@@ -18,11 +18,24 @@ def value(text, x=2.0):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("x**3 + x", 10), ("-x**2", -4), ("(1 - x)/2", -0.5), ("2*pi*e", 2 * np.pi * np.e), ("7 // x % 2", 1),
-        ("sin(x)", np.sin(2)), ("log(exp(x))", 2), ("maximum(x, 3)", 3), ("+x", 2), ("3", 3), ("1e2*x", 200), ("abs(-x)", 2),
-        ("2**-x", 0.25), ("9**9**9**9", np.inf), ("x" + "+x" * 150, 302), ("sigmoid(0*x)", 0.5),
+        ("x**3 + x", 10),
+        ("-x**2", -4),
+        ("(1 - x)/2", -0.5),
+        ("2*pi*e", 2 * np.pi * np.e),
+        ("7 // x % 2", 1),
+        ("sin(x)", np.sin(2)),
+        ("log(exp(x))", 2),
+        ("maximum(x, 3)", 3),
+        ("+x", 2),
+        ("3", 3),
+        ("1e2*x", 200),
+        ("abs(-x)", 2),
+        ("2**-x", 0.25),
+        ("9**9**9**9", np.inf),
+        ("x" + "+x" * 150, 302),
+        ("sigmoid(0*x)", 0.5),
     ],
-)  # fmt: skip
+)
 def test_formulas(text, expected):
     assert value(text) == pytest.approx(expected, rel=1e-12)
 
@@ -30,19 +43,34 @@ def test_formulas(text, expected):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("x^2", "a power is **"), ("2x", "2*x"), ("y + 1", "the variable is x"), ("sinn(x)", "did you mean sin"),
+        ("x^2", "a power is **"),
+        ("2x", "2*x"),
+        ("y + 1", "the variable is x"),
+        ("sinn(x)", "did you mean sin"),
         ("", "cannot read"),
-        ("sin", "needs brackets"), ("sin(x, x)", "1 argument, not 2"), ("maximum(x)", "2 arguments"),
+        ("sin", "needs brackets"),
+        ("sin(x, x)", "1 argument, not 2"),
+        ("maximum(x)", "2 arguments"),
         ("x.grad", "cannot read"),
-        ("__import__('os').system('true')", "no function"), ("x if x > 0 else 0", "cannot read"), ("[x]", "cannot read"),
-        ("'a'", "cannot read"), ("True", "cannot read"), ("1j", "cannot read"), ("lambda: 0", "cannot read"),
+        ("__import__('os').system('true')", "no function"),
+        ("x if x > 0 else 0", "cannot read"),
+        ("[x]", "cannot read"),
+        ("'a'", "cannot read"),
+        ("True", "cannot read"),
+        ("1j", "cannot read"),
+        ("lambda: 0", "cannot read"),
         ("x; x", "cannot read"),
-        ("(x := 3)", "cannot read"), ("f'{x}'", "cannot read"), ("sin(*x)", "argument"), ("sin(x=x)", "argument"),
+        ("(x := 3)", "cannot read"),
+        ("f'{x}'", "cannot read"),
+        ("sin(*x)", "argument"),
+        ("sin(x=x)", "argument"),
         ("open(x)", "no function"),
-        ("x" + "+x" * 400, "at most 500"), ("-" * 499 + "x", "too deeply nested"),
-        ("1" + "0" * 400, "too large"), ("x\0", "cannot read"),
+        ("x" + "+x" * 400, "at most 500"),
+        ("-" * 499 + "x", "too deeply nested"),
+        ("1" + "0" * 400, "too large"),
+        ("x\0", "cannot read"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_formula_is_refused(text, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         read(text)
@@ -51,7 +79,12 @@ def test_what_is_no_formula_is_refused(text, says):
 def test_curves_are_the_derivatives():
     drawn = viz.plot(lambda x: x.sin() * x, -2, 2, derivatives=3)
     x = drawn.x
-    expected = [np.sin(x) * x, np.cos(x) * x + np.sin(x), 2 * np.cos(x) - np.sin(x) * x, -3 * np.sin(x) - np.cos(x) * x]
+    expected = [
+        np.sin(x) * x,
+        np.cos(x) * x + np.sin(x),
+        2 * np.cos(x) - np.sin(x) * x,
+        -3 * np.sin(x) - np.cos(x) * x,
+    ]
     for curve, exact in zip(drawn.curves, expected):
         np.testing.assert_allclose(curve, exact, atol=1e-13)
     lines = [line for line in drawn.axes.get_lines() if len(line.get_xdata()) == len(x)]
@@ -116,10 +149,13 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["x^2"], "a power is **"), (["x", "--from", "3", "--to", "-3"], "greater"), (["x", "--out", "a.xyz"], "xyz"),
-        (["x", "--from", "nan"], "a number is needed"), (["x", "--derivatives", "9"], "at most 6"),
+        (["x^2"], "a power is **"),
+        (["x", "--from", "3", "--to", "-3"], "greater"),
+        (["x", "--out", "a.xyz"], "xyz"),
+        (["x", "--from", "nan"], "a number is needed"),
+        (["x", "--derivatives", "9"], "at most 6"),
     ],
-)  # fmt: skip
+)
 def test_the_command_refuses_in_one_line(arguments, word, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     try:

@@ -1,12 +1,15 @@
-"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels is to be set."""
+"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels
+is to be set."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.core.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
+from rushlight.core.tensor import Tensor
+from rushlight.core.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.ops.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -14,7 +17,6 @@ from rushlight.ops.tensor.torch_function import (
     has_torch_function,
 )
 from rushlight.random import Generator as Generator
-from rushlight.core.tensor import Tensor
 
 _TensorMeta = type(Tensor)
 
@@ -34,7 +36,9 @@ class PyTorchFileReader:
     """
 
     def __init__(self, *args: Any):
-        raise NotImplementedError("torch.PyTorchFileReader is not there; cure: torch.load reads the file")
+        raise NotImplementedError(
+            "torch.PyTorchFileReader is not there; cure: torch.load reads the file"
+        )
 
 
 def _get_tracing_state() -> None:
@@ -49,42 +53,63 @@ def _log_api_usage_once(event: str) -> None:
 def _are_functorch_transforms_active() -> bool:
     """Whether vmap, or another transform of functions, runs at the moment."""
     from rushlight.core.mode import mode
+
     return mode().batch is not None
 
 
 def _assert(condition: Any, message: str) -> Any:
     """AssertionError with the message unless the condition holds."""
-    if type(condition) is not Tensor and has_torch_function((condition,)):           # a proxy takes it down
+    if type(condition) is not Tensor and has_torch_function((condition,)):  # a proxy takes it down
         return handle_torch_function(_assert, (condition,), condition, message)
     if not condition:
         raise AssertionError(message)
     return None
 
 
-def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+def _assert_async(
+    input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero"
+) -> None:
     """RuntimeError with the message unless the one element is not zero."""
     if not bool(input):
         raise RuntimeError(assert_msg)
 
 
 def _switch(*args: Any) -> bool:
-    """A switch of torch's compilers of kernels, which means nothing here: it was off, and stays so."""
+    """A switch of torch's compilers of kernels, which means nothing here: it was off, and stays
+    so."""
     return False
 
 
-_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _switch
-_jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _switch
+_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = (
+    _jit_set_nvfuser_enabled
+) = _switch
+_jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = (
+    _switch
+)
 _jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _switch
-_jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subgraph_inlining = _switch
+_jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subgraph_inlining = (
+    _switch
+)
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """What the arguments of `to` mean: device, dtype, non_blocking, memory format."""
     from rushlight.nn.to_dtype import target
+
     dtype, where = target(*args, **kwargs)
-    return None if where is None else device(where), dtype, bool(kwargs.get("non_blocking")), kwargs.get("memory_format")
+    return (
+        None if where is None else device(where),
+        dtype,
+        bool(kwargs.get("non_blocking")),
+        kwargs.get("memory_format"),
+    )
 
 
 _nn = SimpleNamespace(_parse_to=_parse_to)
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_LinAlgError", "_disabled_torch_function_impl"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "_LinAlgError",
+    "_disabled_torch_function_impl",
+]

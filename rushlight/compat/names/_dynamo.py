@@ -1,4 +1,5 @@
 """torch._dynamo: the names that programs use. Marks and settings have no effect."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -6,9 +7,9 @@ from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+from rushlight.base.submodules import importable
 from rushlight.compile import CannotCompile
 from rushlight.compile import explain as explanation
-from rushlight.compile.run.compiled_module import OptimizedModule
 from rushlight.compile.api import (
     allow_in_graph,
     assume_constant_result,
@@ -16,7 +17,7 @@ from rushlight.compile.api import (
     is_compiling,
     reset,
 )
-from rushlight.base.submodules import importable
+from rushlight.compile.run.compiled_module import OptimizedModule
 
 
 class Config(SimpleNamespace):
@@ -29,7 +30,8 @@ class Config(SimpleNamespace):
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
-    """`explain(f)(*args)`: a report of how f is compiled for these arguments; `explain(f, *args)` is torch's older form."""
+    """`explain(f)(*args)`: a report of how f is compiled for these arguments; `explain(f, *args)`
+    is torch's older form."""
     if args or kwargs:
         return explanation(f, *args, **kwargs)
     return lambda *args, **kwargs: explanation(f, *args, **kwargs)
@@ -45,13 +47,36 @@ def graph_break(msg: str = "") -> None:
 
 forbid_in_graph = disallow_in_graph = allow_in_graph
 mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
-config = Config(suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, capture_scalar_outputs=False,
-                optimize_ddp=True, automatic_dynamic_shapes=True, error_on_recompile=False)
+config = Config(
+    suppress_errors=False,
+    verbose=False,
+    cache_size_limit=8,
+    recompile_limit=8,
+    capture_scalar_outputs=False,
+    optimize_ddp=True,
+    automatic_dynamic_shapes=True,
+    error_on_recompile=False,
+)
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
-_trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)   # vmap handles indexing by tensors
+_trace_wrapped_higher_order_op = SimpleNamespace(
+    TransformGetItemToIndex=nullcontext
+)  # vmap handles indexing by tensors
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
 importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc")
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "explain",
-           "graph_break", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset"]
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "exc",
+    "explain",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "reset",
+]

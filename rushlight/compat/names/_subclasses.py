@@ -1,4 +1,5 @@
 """torch._subclasses, as far as libraries ask it: no tensor is fake."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace

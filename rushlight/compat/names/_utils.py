@@ -1,12 +1,13 @@
 """torch._utils: many tensors as one, and back; tensors that `pickle` wrote where torch was."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rushlight.ops.shape.views import reshape
-from rushlight.ops.shape.view_functions import cat, split
-from rushlight.serialization.rebuild import REBUILDERS
 from rushlight.core.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat, split
+from rushlight.ops.shape.views import reshape
+from rushlight.serialization.rebuild import REBUILDERS
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
@@ -25,6 +26,8 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 # pickle.load finds them by name
-globals().update({name: function for (home, name), function in REBUILDERS.items() if home == "torch._utils"})
+globals().update(
+    {name: function for (home, name), function in REBUILDERS.items() if home == "torch._utils"}
+)
 
 __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]

@@ -1,4 +1,5 @@
 """torch.accelerator: there is none."""
+
 from rushlight.cuda import device_count, is_available
 
 __all__ = ["current_accelerator", "device_count", "is_available"]

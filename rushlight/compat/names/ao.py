@@ -1,10 +1,11 @@
 """torch.ao, as far as libraries ask it: nothing is quantized."""
+
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-from rushlight.nn.module import Module
 from rushlight.base.submodules import importable
+from rushlight.nn.module import Module
 
 
 class ObserverBase(Module):

@@ -1,4 +1,6 @@
-"""torch.classes: classes written in C++, by namespace and name. None is there, and each says so, as in torch."""
+"""torch.classes: classes written in C++, by namespace and name. None is there, and each says so, as
+in torch."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,8 +15,14 @@ class Namespace:
         self.name = name
 
     def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(explain(f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that "
-                                   "it is registered via torch::class_", "classes of C++ are not loaded here"))
+        raise RuntimeError(
+            explain(
+                f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure "
+                "that "
+                "it is registered via torch::class_",
+                "classes of C++ are not loaded here",
+            )
+        )
 
 
 def __getattr__(name: str) -> Namespace:

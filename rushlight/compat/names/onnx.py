@@ -1,4 +1,5 @@
 """torch.onnx: models are not exported."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -8,12 +9,15 @@ from rushlight.base.missing_names import tell as _tell
 
 def export(*args: Any, **kwargs: Any) -> None:
     """NotImplementedError: ONNX files are not written."""
-    raise NotImplementedError("ONNX files are not written; save the weights, torch.save(model.state_dict(), file), "
-                              "and export them with torch itself")
+    raise NotImplementedError(
+        "ONNX files are not written; save the weights, torch.save(model.state_dict(), file), "
+        "and export them with torch itself"
+    )
 
 
 def is_in_onnx_export() -> bool:
     """False."""
     return False
+
 
 _tell(__name__)

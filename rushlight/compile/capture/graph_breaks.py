@@ -1,15 +1,14 @@
-"""Divide a function at its graph breaks: those statements stay Python; the statements between become compiled pieces.
+"""Divide a function at its graph breaks: those statements stay Python; the statements between
+become compiled pieces.
 
-    def step(x, y):                               def step(x, y):
-        optimizer.zero_grad()                         loss = piece_1(x, y)         # three statements, compiled
-        loss = criterion(model(x), y)       ->        losses.append(loss.item())
-        loss.backward()                               piece_2()
-        losses.append(loss.item())
-        optimizer.step()
+    def step(x, y):                               def step(x, y): optimizer.zero_grad()
+        loss = piece_1(x, y)         # three statements, compiled loss = criterion(model(x), y)
+        ->        losses.append(loss.item()) loss.backward()                               piece_2()
+        losses.append(loss.item()) optimizer.step()
 
-The traced run reports the graph breaks by their places in the file. All statements keep the order and the variables of the
-user's function.
-"""
+The traced run reports the graph breaks by their places in the file. All statements keep the order
+and the variables of the user's function."""
+
 from __future__ import annotations
 
 import ast
@@ -21,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from rushlight.compile.guards.guard_set import owned
+from rushlight.base.errors import ours
 from rushlight.compile.capture.syntax import (
     COMPREHENSIONS,
     Place,
@@ -32,49 +31,108 @@ from rushlight.compile.capture.syntax import (
     tree_of,
     written,
 )
-from rushlight.base.errors import ours
+from rushlight.compile.guards.guard_set import owned
 
-Stop = tuple[tuple[CodeType, int], ...]  # the frames at a graph break, innermost first: (code, instruction)
+Stop = tuple[
+    tuple[CodeType, int], ...
+]  # the frames at a graph break, innermost first: (code, instruction)
 # Syntax that stays Python.
-PYTHON_SYNTAX = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
-          ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try,
-          ast.NamedExpr, ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)))
+PYTHON_SYNTAX = (
+    ast.Return,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.Await,
+    ast.Global,
+    ast.Nonlocal,
+    ast.Lambda,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.AsyncFunctionDef,
+    ast.AsyncFor,
+    ast.AsyncWith,
+    ast.Delete,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Try,
+    ast.NamedExpr,
+    ast.Match,
+    *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)),
+)
 # Names that stay Python: they read the frame, or have side effects.
-PYTHON_NAMES = {"super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id",
-           "breakpoint"}
+PYTHON_NAMES = {
+    "super",
+    "locals",
+    "globals",
+    "vars",
+    "eval",
+    "exec",
+    "print",
+    "input",
+    "open",
+    "next",
+    "iter",
+    "id",
+    "breakpoint",
+}
 BUILTINS = {*dir(builtins)}  # a call of a builtin alone is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
-STATE_METHODS = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
+STATE_METHODS = {
+    "requires_grad_",
+    "retain_grad",
+    "register_hook",
+    "register_post_accumulate_grad_hook",
+}
 OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that may be assigned in a program
 MAX_DEPTH = 8  # of pieces inside pieces
 NUMBERS = {"item", "tolist", "numpy"}  # methods that return Python numbers or arrays
 
 
 def home(function: Any) -> tuple[FunctionType, Any] | None:
-    """(the Python function that runs when `function` is called, the object that it is a method of); None if unknown."""
+    """(the Python function that runs when `function` is called, the object that it is a method of);
+    None if unknown."""
     if isinstance(function, FunctionType):
         return function, None
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
         return function.__func__, function.__self__
     nn = sys.modules.get("rushlight.nn.hooks")
     if nn is not None and isinstance(function, nn.Hooked):
-        plain = type(function).__call__ is nn.Hooked.__call__ and not function._hooked and not nn.EVERYWHERE
+        plain = (
+            type(function).__call__ is nn.Hooked.__call__
+            and not function._hooked
+            and not nn.EVERYWHERE
+        )
         return home(function.forward) if plain else None
-    call = next((vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None)
+    call = next(
+        (vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None
+    )
     return (call, function) if isinstance(call, FunctionType) else None
 
 
 def wrapped(function: FunctionType) -> FunctionType | None:
-    """The user's function inside a wrapper of the library: a `no_grad()` decorator, an optimizer's `step` with hooks."""
+    """The user's function inside a wrapper of the library: a `no_grad()` decorator, an optimizer's
+    `step` with hooks."""
     inner = function.__dict__.get("__wrapped__")
-    return inner if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner) else None
+    return (
+        inner
+        if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner)
+        else None
+    )
 
 
 def around(function: FunctionType, inner: Any, other: Any) -> FunctionType:
     """A copy of `function` that calls `other` in place of `inner`."""
-    cells = [CellType(other) if cell.cell_contents is inner else cell for cell in function.__closure__ or ()]
-    return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells))
+    cells = [
+        CellType(other) if cell.cell_contents is inner else cell
+        for cell in function.__closure__ or ()
+    ]
+    return FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells),
+    )
 
 
 def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
@@ -84,8 +142,8 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it, which it must not call.
-    """
+    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it,
+    which it must not call."""
 
     tree: ast.FunctionDef
     depth: int
@@ -95,16 +153,25 @@ class Piece(NamedTuple):
 class Pieces:
     """The divided function, with calls of the pieces.
 
-    `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces made so far. `places`:
-    further statements that change Python state. `counters`: positions or names of the arguments that are another number in
-    each call. `plain`: divide only if no computation depends on these arguments.
-    """
+    `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces
+    made so far. `places`: further statements that change Python state. `counters`: positions or
+    names of the arguments that are another number in each call. `plain`: divide only if no
+    computation depends on these arguments."""
 
-    def __init__(self, whole: Any, stops: Iterable[Stop], compiled: Any, places: Iterable[Place] = (),
-                 counters: Iterable[Any] = (), plain: bool = True):
+    def __init__(
+        self,
+        whole: Any,
+        stops: Iterable[Stop],
+        compiled: Any,
+        places: Iterable[Place] = (),
+        counters: Iterable[Any] = (),
+        plain: bool = True,
+    ):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
-        self.inside: dict[FunctionType, Any] = {}  # called function with graph breaks -> the same, compiled
+        self.inside: dict[
+            FunctionType, Any
+        ] = {}  # called function with graph breaks -> the same, compiled
         self.codes: set[CodeType] = set()  # the code of called functions with graph breaks
         self.function: FunctionType | None = None
         self.entered = 0  # the number of calls of such functions
@@ -114,7 +181,10 @@ class Pieces:
         self.original, self.instance = found
         if (inner := wrapped(self.original)) is not None:
             self.parts, self.entered = [compiled(inner)], 1
-            self.inside[inner], self.function = self.parts[0], around(self.original, inner, self.parts[0])
+            self.inside[inner], self.function = (
+                self.parts[0],
+                around(self.original, inner, self.parts[0]),
+            )
             return
         piece = self.original.__dict__.get("piece", Piece(None, 0, frozenset()))  # type: ignore[arg-type]
         self.depth, self.apart = piece.depth, piece.apart | {self.original.__code__}
@@ -125,7 +195,11 @@ class Pieces:
         self.changing = [*places]
         first = 0 if self.instance is None else 1
         given = [x.arg for x in (*tree.args.posonlyargs, *tree.args.args)][first:]
-        names = [k if isinstance(k, str) else given[k] for k in counters if isinstance(k, str) or k < len(given)]
+        names = [
+            k if isinstance(k, str) else given[k]
+            for k in counters
+            if isinstance(k, str) or k < len(given)
+        ]
         if plain and not all(plainly(tree.body, name) for name in names):
             return
         made = Around(tree, self.original, own, called, self.changing, names)
@@ -134,7 +208,8 @@ class Pieces:
             self.build(made)
 
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
-        """(places of graph breaks in the function itself, places of its calls of functions with graph breaks)."""
+        """(places of graph breaks in the function itself, places of its calls of functions with
+        graph breaks)."""
         code, own, called = self.original.__code__, [], []
         for stop in stops:
             for i, (c, lasti) in enumerate(stop):
@@ -151,12 +226,19 @@ class Pieces:
             part.__dict__["piece"] = Piece(node, self.depth + 1, self.apart)
             around.made[name] = self.compiled(part)
             self.parts.append(around.made[name])
-        self.function = function_of(around._node, self.original, {**around.made, "piece of": self.entering})
+        self.function = function_of(
+            around._node, self.original, {**around.made, "piece of": self.entering}
+        )
 
     def entering(self, function: Any) -> Any:
-        """The function to call in place of `function`: its compiled version if it has graph breaks."""
+        """The function to call in place of `function`: its compiled version if it has graph
+        breaks."""
         found = home(function)
-        if found is None or found[0].__code__ not in self.codes and not (self.changing and owned(found[0])):
+        if (
+            found is None
+            or found[0].__code__ not in self.codes
+            and not (self.changing and owned(found[0]))
+        ):
             return function
         code, instance = found
         if code not in self.inside:
@@ -170,60 +252,105 @@ class Pieces:
         if found is None or found[0] is not self.original:
             return self.whole(*args, **kwargs)
         assert self.function is not None
-        return self.function(*args, **kwargs) if self.instance is None else self.function(self.instance, *args, **kwargs)
+        return (
+            self.function(*args, **kwargs)
+            if self.instance is None
+            else self.function(self.instance, *args, **kwargs)
+        )
 
 
 class Around:
     """Divides a definition.
 
-    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of functions with graph breaks.
-    `left`: the number of statements that stay Python.
-    """
+    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of
+    functions with graph breaks. `left`: the number of statements that stay Python."""
 
-    def __init__(self, tree: ast.FunctionDef, function: FunctionType, own: list[Place], called: list[Place],
-                 moved: list[Place], counters: list[str]):
+    def __init__(
+        self,
+        tree: ast.FunctionDef,
+        function: FunctionType,
+        own: list[Place],
+        called: list[Place],
+        moved: list[Place],
+        counters: list[str],
+    ):
         self.own, self.called, self.moved, self.function = own, called, moved, function
         self.made: dict[str, Any] = {}
-        self.entered = self.left = self.loops = 0  # loops: the nesting depth of loops at the current statement
+        self.entered = self.left = self.loops = (
+            0  # loops: the nesting depth of loops at the current statement
+        )
         self.tree = tree
         a = tree.args
-        given = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))]
-        shared = {n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+        given = [
+            x.arg
+            for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))
+        ]
+        shared = {
+            n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names
+        }
         self.variables = (written(*tree.body) | set(given)) - shared
-        self.captured = {n.id for f in ast.walk(tree) if isinstance(f, (ast.Lambda, ast.FunctionDef)) and f is not tree
-                         for n in ast.walk(f) if isinstance(n, ast.Name)} & self.variables
-        self.reads = Counter(n.id for s in tree.body for n in ast.walk(s)
-                             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store))
-        self.reads.update(n.target.id for n in ast.walk(tree)
-                          if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
+        self.captured = {
+            n.id
+            for f in ast.walk(tree)
+            if isinstance(f, (ast.Lambda, ast.FunctionDef)) and f is not tree
+            for n in ast.walk(f)
+            if isinstance(n, ast.Name)
+        } & self.variables
+        self.reads = Counter(
+            n.id
+            for s in tree.body
+            for n in ast.walk(s)
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
+        )
+        self.reads.update(
+            n.target.id
+            for n in ast.walk(tree)
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        )
         # variables that hold another Python number in each call; attributes that are assigned
         self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
         self._node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
 
-    # -- variables that change from call to call -----------------------------------------------------------
+    # -- variables that change from call to call ---------------------------------------------------
 
     def find_changing(self) -> None:
-        """Find the variables that hold another Python number in each call, and the attributes that are assigned."""
+        """Find the variables that hold another Python number in each call, and the attributes that
+        are assigned."""
         for n in ast.walk(self.tree):
             if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
                 self.attributes |= {n.attr} - OF_TENSORS if isinstance(n, ast.Attribute) else set()
             elif isinstance(n, ast.Call) and grows(n) and isinstance(n.func.value, ast.Attribute):  # type: ignore[attr-defined]
-                self.attributes.add(n.func.value.attr)          # type: ignore[attr-defined]
+                self.attributes.add(n.func.value.attr)  # type: ignore[attr-defined]
             elif isinstance(n, ast.For) and self.broken(n) and isinstance(n.iter, ast.Call):
-                first = n.target.elts[0] if isinstance(n.target, ast.Tuple) and n.target.elts else n.target
+                first = (
+                    n.target.elts[0]
+                    if isinstance(n.target, ast.Tuple) and n.target.elts
+                    else n.target
+                )
                 of = n.iter.func.id if isinstance(n.iter.func, ast.Name) else ""
-                self.changing |= {first.id} if of in ("enumerate", "range") and isinstance(first, ast.Name) else set()
+                self.changing |= (
+                    {first.id}
+                    if of in ("enumerate", "range") and isinstance(first, ast.Name)
+                    else set()
+                )
         before = -1
         while before != len(self.changing):  # numbers computed from changing numbers change, too
             before = len(self.changing)
             for n in ast.walk(self.tree):
-                if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and (
-                        isinstance(n.value, ast.Constant) or self.number(n.value)):
+                if (
+                    isinstance(n, ast.AugAssign)
+                    and isinstance(n.target, ast.Name)
+                    and (isinstance(n.value, ast.Constant) or self.number(n.value))
+                ):
                     self.changing.add(n.target.id)
-                elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name) \
-                        and self.number(n.value):
+                elif (
+                    isinstance(n, ast.Assign)
+                    and len(n.targets) == 1
+                    and isinstance(n.targets[0], ast.Name)
+                    and self.number(n.value)
+                ):
                     self.changing.add(n.targets[0].id)
 
     def number(self, e: ast.expr) -> bool:
@@ -233,15 +360,20 @@ class Around:
         if isinstance(e, ast.Call):
             if isinstance(e.func, ast.Attribute):
                 return e.func.attr in NUMBERS
-            return isinstance(e.func, ast.Name) and e.func.id in BUILTINS and (
-                any(p.inside(e) for p in self.own) or any(map(self.number, e.args)))
+            return (
+                isinstance(e.func, ast.Name)
+                and e.func.id in BUILTINS
+                and (any(p.inside(e) for p in self.own) or any(map(self.number, e.args)))
+            )
         if isinstance(e, ast.BinOp):
             return any(map(self.number, (e.left, e.right))) and all(
-                isinstance(x, ast.Constant) or self.number(x) for x in (e.left, e.right))
+                isinstance(x, ast.Constant) or self.number(x) for x in (e.left, e.right)
+            )
         return isinstance(e, (ast.Compare, ast.BoolOp, ast.UnaryOp)) and any(
-            isinstance(x, ast.expr) and self.number(x) for x in ast.walk(e) if x is not e)
+            isinstance(x, ast.expr) and self.number(x) for x in ast.walk(e) if x is not e
+        )
 
-    # -- statements that a program can do ------------------------------------------------------------------
+    # -- statements that a program can do ----------------------------------------------------------
 
     def broken(self, node: Any) -> bool:
         return any(p.inside(node) for p in (*self.own, *self.called, *self.moved))
@@ -253,7 +385,11 @@ class Around:
         arguments = {id(a) for n in ast.walk(s) if isinstance(n, ast.Call) for a in n.args}
         leaves = isinstance(s, (ast.For, ast.While))
         for n in ast.walk(s):
-            if isinstance(n, PYTHON_SYNTAX) or isinstance(n, (ast.Break, ast.Continue)) and not leaves:
+            if (
+                isinstance(n, PYTHON_SYNTAX)
+                or isinstance(n, (ast.Break, ast.Continue))
+                and not leaves
+            ):
                 return False
             if isinstance(n, ast.GeneratorExp) and id(n) not in arguments:
                 return False
@@ -263,16 +399,28 @@ class Around:
                 return False  # an inner function reads the variable itself
             if isinstance(n, ast.Attribute) and n.attr in self.attributes:
                 return False
-            if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.slice, ast.Constant) \
-                    and isinstance(n.slice.value, str):
+            if (
+                isinstance(n, ast.Subscript)
+                and isinstance(n.ctx, ast.Store)
+                and isinstance(n.slice, ast.Constant)
+                and isinstance(n.slice.value, str)
+            ):
                 return False
-            if isinstance(n, ast.Call) and (grows(n, STATE_METHODS | LIST_METHODS) or self.of_python(n.func)):
+            if isinstance(n, ast.Call) and (
+                grows(n, STATE_METHODS | LIST_METHODS) or self.of_python(n.func)
+            ):
                 return False
-        return not any(isinstance(n, ast.AugAssign) and isinstance(n.value, ast.Constant) and isinstance(n.target, ast.Name)
-                       and n.target.id in self.changing for n in ast.walk(s))
+        return not any(
+            isinstance(n, ast.AugAssign)
+            and isinstance(n.value, ast.Constant)
+            and isinstance(n.target, ast.Name)
+            and n.target.id in self.changing
+            for n in ast.walk(s)
+        )
 
     def of_python(self, e: ast.expr) -> bool:
-        """Whether `e` names a function of Python's library with side effects: clocks, random numbers, logs, files."""
+        """Whether `e` names a function of Python's library with side effects: clocks, random
+        numbers, logs, files."""
         path = []
         while isinstance(e, ast.Attribute):
             path.append(e.attr)
@@ -283,12 +431,22 @@ class Around:
         for name in reversed(path):
             found = vars(found).get(name) if isinstance(found, ModuleType) else found
         where = getattr(found, "__module__", None) or getattr(type(found), "__module__", "")
-        return where.partition(".")[0] in ("time", "random", "logging", "datetime", "sys", "os", "io", "_io")
+        return where.partition(".")[0] in (
+            "time",
+            "random",
+            "logging",
+            "datetime",
+            "sys",
+            "os",
+            "io",
+            "_io",
+        )
 
-    # -- dividing ------------------------------------------------------------------------------------------------------
+    # -- dividing ----------------------------------------------------------------------------------
 
     def divided(self, body: list[ast.stmt], known: frozenset) -> tuple[list[ast.stmt], frozenset]:
-        """(the statements with pieces replaced by calls, the variables that have a value after them).
+        """(the statements with pieces replaced by calls, the variables that have a value after
+        them).
 
         `known`: the variables that have a value before them.
         """
@@ -312,29 +470,51 @@ class Around:
         return out + self.piece(run, start), known
 
     def piece(self, run: list[ast.stmt], known: frozenset) -> list[ast.stmt]:
-        """The call of a new piece; or the statements themselves, if a piece does not pay or would change the meaning."""
+        """The call of a new piece; or the statements themselves, if a piece does not pay or would
+        change the meaning."""
         while run and not works(run[0]):  # `best = 0` needs no program
             return [run[0], *self.piece(run[1:], known | needs(run[:1], known)[1])]
         if not run:
             return []
         wanted, after = needs(run, frozenset())
-        changed = written(*run) & self.variables | {n for n in written(*run) if n.startswith("value ")}
-        inside = Counter(n.id for s in run for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-        inside.update(n.target.id for s in run for n in ast.walk(s)
-                      if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name))
-        results = sorted(n for n in changed if n.startswith("value ") or self.reads[n] > inside[n]
-                         or self.loops and n in wanted)
+        changed = written(*run) & self.variables | {
+            n for n in written(*run) if n.startswith("value ")
+        }
+        inside = Counter(
+            n.id
+            for s in run
+            for n in ast.walk(s)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        )
+        inside.update(
+            n.target.id
+            for s in run
+            for n in ast.walk(s)
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        )
+        results = sorted(
+            n
+            for n in changed
+            if n.startswith("value ") or self.reads[n] > inside[n] or self.loops and n in wanted
+        )
         given = sorted(wanted & self.variables | {n for n in results if n not in after})
         if not set(given) <= known:  # a variable that may be unbound cannot be an argument
             return run
         name = f"piece {len(self.made) + 1}"
         first, last = run[0], run[-1]
         returned = ast.copy_location(ast.Return(tuple_of(results, ast.Load())), last)
-        node = ast.FunctionDef(f"{self.tree.name}_{len(self.made) + 1}", ast.arguments(
-            [], [ast.arg(n) for n in given], None, [], [], None, []), [*run, returned] if results else run, [], None)
+        node = ast.FunctionDef(
+            f"{self.tree.name}_{len(self.made) + 1}",
+            ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, []),
+            [*run, returned] if results else run,
+            [],
+            None,
+        )
         self.made[name] = ast.fix_missing_locations(ast.copy_location(node, first))
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in given], [])
-        made: ast.stmt = ast.Assign([tuple_of(results, ast.Store())], call) if results else ast.Expr(call)
+        made: ast.stmt = (
+            ast.Assign([tuple_of(results, ast.Store())], call) if results else ast.Expr(call)
+        )
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
@@ -349,12 +529,16 @@ class Around:
             s.orelse, _ = self.divided(s.orelse, known)
         elif isinstance(s, (ast.For, ast.While)):
             self.loops += 1
-            s.body, _ = self.divided(s.body, known | (written(s.target) if isinstance(s, ast.For) else set()))
+            s.body, _ = self.divided(
+                s.body, known | (written(s.target) if isinstance(s, ast.For) else set())
+            )
             s.orelse, _ = self.divided(s.orelse, known)
             self.loops -= 1
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
-        elif isinstance(s, (ast.With, ast.Try)):  # may catch errors: its body stays, but the functions it calls are divided
+        elif isinstance(
+            s, (ast.With, ast.Try)
+        ):  # may catch errors: its body stays, but the functions it calls are divided
             self.entering(s)
         return s, after
 
@@ -363,37 +547,67 @@ class Around:
         e = e.func if isinstance(e, ast.Call) else e
         while isinstance(e, ast.Attribute):
             e = e.value
-        found = self.function.__globals__.get(e.id) if isinstance(e, ast.Name) and e.id not in self.variables else None
-        return (getattr(found, "__name__", "") if isinstance(found, ModuleType) else
-                getattr(found, "__module__", "")).partition(".")[0] == "rushlight"
+        found = (
+            self.function.__globals__.get(e.id)
+            if isinstance(e, ast.Name) and e.id not in self.variables
+            else None
+        )
+        return (
+            getattr(found, "__name__", "")
+            if isinstance(found, ModuleType)
+            else getattr(found, "__module__", "")
+        ).partition(".")[0] == "rushlight"
 
     def entering(self, e: ast.AST) -> None:
-        """Replace calls of functions with graph breaks in `e` by calls of their compiled versions."""
+        """Replace calls of functions with graph breaks in `e` by calls of their compiled
+        versions."""
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
-            if not (known := any(p.calls(n) for p in self.called)) and not any(p.holds(n) for p in self.moved):
+            if not (known := any(p.calls(n) for p in self.called)) and not any(
+                p.holds(n) for p in self.moved
+            ):
                 continue
-            self.entered += known or not grows(n) and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
-            n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
+            self.entered += (
+                known
+                or not grows(n)
+                and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
+            )
+            n.func = ast.copy_location(
+                ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func
+            )
             ast.fix_missing_locations(n)
 
-    # -- lifting: computing operands before a graph break ----------------------------------------------------
+    # -- lifting: computing operands before a graph break ------------------------------------------
 
     def lift(self, s: ast.stmt, lifted: list[ast.stmt]) -> None:
-        """Move the operands of a statement that stays Python into statements before it: `return model(x).item()`."""
+        """Move the operands of a statement that stays Python into statements before it: `return
+        model(x).item()`."""
         field = "test" if isinstance(s, ast.If) else "value"
-        if isinstance(s, ast.AugAssign) and not isinstance(s.target, ast.Name) or any(
-                n.startswith("value ") for n in written(s)) and any(p.inside(s) for p in self.moved):
-            return  # the lifted statement itself changes Python state: a function that it calls is divided
-        if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
+        if (
+            isinstance(s, ast.AugAssign)
+            and not isinstance(s.target, ast.Name)
+            or any(n.startswith("value ") for n in written(s))
+            and any(p.inside(s) for p in self.moved)
+        ):
+            # the lifted statement itself changes Python state: a function that it calls is divided
+            return
+        if (
+            isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr))
+            and getattr(s, field) is not None
+        ):
             setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
 
     def lifting(self, e: ast.expr, lifted: list[ast.stmt]) -> tuple[ast.expr, bool]:
-        """(the expression with lifted operands replaced by variables, whether later operands may be lifted, too)."""
+        """(the expression with lifted operands replaced by variables, whether later operands may be
+        lifted, too)."""
         if isinstance(e, (ast.Name, ast.Constant)):
             return e, True
         if self.free(e) and works(e) and not isinstance(e, (*COMPREHENSIONS, ast.Starred)):
             name = f"value {len(self.made) + 1}.{len(lifted) + 1}"
-            lifted.append(ast.fix_missing_locations(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], e), e)))
+            lifted.append(
+                ast.fix_missing_locations(
+                    ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], e), e)
+                )
+            )
             return ast.copy_location(ast.Name(name, ast.Load()), e), True
         for place in first_parts(e):
             owner, field, index = place
@@ -409,7 +623,8 @@ class Around:
 
 
 def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
-    """The operands of an expression that are always evaluated, in order: (owner, field, index in a list or None)."""
+    """The operands of an expression that are always evaluated, in order: (owner, field, index in a
+    list or None)."""
     if isinstance(e, ast.Call):
         if isinstance(e.func, ast.Attribute):  # a method: its object comes first
             yield e.func, "value", None
@@ -432,17 +647,23 @@ def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
 
 
 def plainly(body: list[ast.stmt], name: str) -> bool:
-    """Whether the variable is used only in conditions, prints and plain assignments: no op depends on it."""
+    """Whether the variable is used only in conditions, prints and plain assignments: no op depends
+    on it."""
     for s in body:
         inside = [t for field in ("body", "orelse", "finalbody") for t in getattr(s, field, ())]
         if isinstance(s, (ast.If, ast.While)) or not inside and name not in read(s):
             fine = True
         elif inside:
-            fine = name not in read(*(child for child in ast.iter_child_nodes(s) if child not in inside))
+            fine = name not in read(
+                *(child for child in ast.iter_child_nodes(s) if child not in inside)
+            )
         else:
             call = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and s.value
-            fine = not works(s) or bool(call) and (
-                grows(call) or isinstance(call.func, ast.Name) and call.func.id in BUILTINS)
+            fine = (
+                not works(s)
+                or bool(call)
+                and (grows(call) or isinstance(call.func, ast.Name) and call.func.id in BUILTINS)
+            )
         if not fine or not plainly(inside, name):
             return False
     return True
@@ -461,5 +682,9 @@ def grows(call: ast.Call, methods: set[str] = LIST_METHODS) -> bool:
 
 def works(node: ast.AST) -> bool:
     """Whether the statement or expression may run ops."""
-    return any(isinstance(n, (ast.BinOp, ast.AugAssign)) or isinstance(n, ast.Call) and not (
-        isinstance(n.func, ast.Name) and n.func.id in BUILTINS) for n in ast.walk(node))
+    return any(
+        isinstance(n, (ast.BinOp, ast.AugAssign))
+        or isinstance(n, ast.Call)
+        and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
+        for n in ast.walk(node)
+    )

@@ -1,4 +1,6 @@
-"""Mutation probe: runs a function with a snapshot after each statement, to find statements that change Python state."""
+"""Mutation probe: runs a function with a snapshot after each statement, to find statements that
+change Python state."""
+
 from __future__ import annotations
 
 import ast
@@ -6,13 +8,14 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from rushlight.compile.guards.guard_set import Snapshot
 from rushlight.compile.capture.graph_breaks import home, tree_of_function
 from rushlight.compile.capture.syntax import Place, function_of
+from rushlight.compile.guards.guard_set import Snapshot
 
 
 class Probe:
-    """`run(args, kwargs)` returns the function's result; then `places` has the statements that changed Python state."""
+    """`run(args, kwargs)` returns the function's result; then `places` has the statements that
+    changed Python state."""
 
     def __init__(self, whole: Any, others: Iterable):
         self.whole, self.others = whole, [*others]
@@ -48,12 +51,18 @@ class Probe:
             head = getattr(s, "test", None) or getattr(s, "iter", None)
             for field in ("body", "orelse", "finalbody"):
                 inside = getattr(s, field, None)
-                if isinstance(inside, list) and inside and isinstance(inside[0], ast.stmt) and not isinstance(
-                        s, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+                if (
+                    isinstance(inside, list)
+                    and inside
+                    and isinstance(inside[0], ast.stmt)
+                    and not isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))
+                ):
                     begin = [self.mark(head)] if head is not None else []
                     setattr(s, field, begin + self.watched(inside))
             if isinstance(s, ast.Return) and s.value is not None:
-                value = ast.copy_location(ast.Assign([ast.Name("value of return", ast.Store())], s.value), s)
+                value = ast.copy_location(
+                    ast.Assign([ast.Name("value of return", ast.Store())], s.value), s
+                )
                 back = ast.copy_location(ast.Return(ast.Name("value of return", ast.Load())), s)
                 out += [value, self.mark(s), back]
             elif isinstance(s, (ast.Return, ast.Break, ast.Continue, ast.Raise)):

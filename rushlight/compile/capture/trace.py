@@ -1,4 +1,6 @@
-"""The tracer: records the ops of one real run (forward, backward, update) with their shapes and dtypes."""
+"""The tracer: records the ops of one real run (forward, backward, update) with their shapes and
+dtypes."""
+
 from __future__ import annotations
 
 import sys
@@ -12,20 +14,20 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base.errors import PACKAGE, LinAlgError, ours, user_frame
+from rushlight.base.text import GENERATED
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
+from rushlight.compile.report import Break, where
 from rushlight.core.clock import tick
 from rushlight.core.engine import reachable
 from rushlight.core.mode import Watcher, current, innermost, mode
 from rushlight.core.node import Node
-from rushlight.base.text import GENERATED
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
-from rushlight.compile.report import Break, where
-from rushlight.base.errors import PACKAGE, LinAlgError, ours, user_frame
-from rushlight.ops.tensor import traced_writes  # noqa: F401  (puts the region ops into the table)
-from rushlight.ops.nn.dropout import dropout_mask
-from rushlight.ops.index.index_tensors import index
-from rushlight.ops.shape.views import overwrite
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
+from rushlight.ops.index.index_tensors import index
+from rushlight.ops.nn.dropout import dropout_mask
+from rushlight.ops.shape.views import overwrite
+from rushlight.ops.tensor import traced_writes  # noqa: F401  (puts the region ops into the table)
 
 ADDRESS_SPACE = mmap(-1, 1 << 20)
 
@@ -35,12 +37,19 @@ class CannotCompile(Exception):
 
 
 class Entry(Node):
-    """The node of an argument during a traced run: hides the graph that the argument was computed by."""
+    """The node of an argument during a traced run: hides the graph that the argument was computed
+    by."""
 
     __slots__ = ()
 
     def __init__(self, origin: Node):
-        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
+        self.edges, self.saved, self.seq, self.shape, self.where = (
+            (origin,),
+            (),
+            tick(),
+            origin.shape,
+            None,
+        )
 
     def arrays(self, g: Any) -> tuple:
         tracer = innermost(Tracer, mode().watch)
@@ -54,44 +63,57 @@ class Entry(Node):
 class Tracer(Watcher):
     """Records every op, write and read of one run.
 
-    Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same array. `cells` maps the id
-    of an array to the `Value` that the array holds now. Values are immutable: a write gives the array another value. The
-    tracer keeps no arrays alive: of a value that an op made it keeps shape, dtype and layout only.
-    """
+    Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same
+    array. `cells` maps the id of an array to the `Value` that the array holds now. Values are
+    immutable: a write gives the array another value. The tracer keeps no arrays alive: of a value
+    that an op made it keeps shape, dtype and layout only."""
 
     records = True  # backward runs as ops
 
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
-        """`known`: id of an array that existed before the run -> (array, its source: where the next run finds it).
+        """`known`: id of an array that existed before the run -> (array, its source: where the next
+        run finds it).
 
-        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py has not recorded what they read.
-        """
+        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py
+        has not recorded what they read."""
         self.known, self.apart, self.began = known, apart, tick()
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
         self.inputs: list[Value] = []
-        self.external: dict[int, Value] = {}  # id of a known array that was read or written -> its input value
+        self.external: dict[
+            int, Value
+        ] = {}  # id of a known array that was read or written -> its input value
         self.fresh: list[Value] = []  # values that no op made: constants, if two runs have the same
-        self.owner: dict[int, np.ndarray] = {}  # id of a view's array -> the array that owns the memory
+        self.owner: dict[
+            int, np.ndarray
+        ] = {}  # id of a view's array -> the array that owns the memory
         self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
         self.outside: dict[int, bool] = {}  # ids of arrays that creation functions made
         self.written: dict[int, int] = {}  # id of an array -> len(steps) at the last write
-        self.draws: dict[int, tuple] = {}  # id of an array of random numbers -> (generator's method, args, kwargs, array)
-        # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids are reused.
+        self.draws: dict[
+            int, tuple
+        ] = {}  # id of an array of random numbers -> (generator's method, args, kwargs, array)
+        # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids
+        # are reused.
         self.alive: dict[int, ref] = {}
         self.tables = self.cells, self.owner, self.born, self.outside, self.written
         self.problem: str | None = None  # the first reason why the run cannot be a program
         self.breaks: list[Break] = []
         self.stops: list[tuple] = []  # for each graph break the user's frames, innermost first
-        self.replaced_data: list[tuple[Tensor, str, tuple]] = []  # (tensor, line, frames) for each `t.data = ...`
+        self.replaced_data: list[
+            tuple[Tensor, str, tuple]
+        ] = []  # (tensor, line, frames) for each `t.data = ...`
         self.late = False  # whether the backward runs that the caller may run later
-        # values of the function's own tensors that decide the shape of a result -> (tensor, its bytes)
+        # values of the function's own tensors that decide the shape of a result -> (tensor, its
+        # bytes)
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
 
-    # -- events --------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
-        if op.name == "lookup":  # sparse gradients: a recorded backward would make them dense, so nothing is compiled
+        if (
+            op.name == "lookup"
+        ):  # sparse gradients: a recorded backward would make them dense, so nothing is compiled
             self.records, self.problem = False, f"has sparse gradients, at {where(line())}"
             return self.stops.clear()
         if self.problem is not None:
@@ -116,13 +138,17 @@ class Tracer(Watcher):
         name, arrays = op.name, [t._array for t in tensors_in(args)]
         if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
             values = (layout_of(args[0]._array), *values[1:])
-        if op is overwrite.op and values[1].dtype == made[0].dtype:  # of the overwritten tensor only the shape matters
+        if (
+            op is overwrite.op and values[1].dtype == made[0].dtype
+        ):  # of the overwritten tensor only the shape matters
             name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
         shares = shared(name, arrays, [t._array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
 
     def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
+        self.stop(
+            f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python"
+        )
 
     def on_create(self, tensor: Tensor) -> None:
         self.register(tensor._array)
@@ -152,23 +178,41 @@ class Tracer(Watcher):
         """Record a step that draws these random numbers again."""
         method, args, named, made = self.draws.pop(id(tensor._array), (None,) * 4)
         if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
-            return self.on_read(tensor)  # a draw in memory order depends on the layout of its arguments
+            return self.on_read(
+                tensor
+            )  # a draw in memory order depends on the layout of its arguments
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
-        self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
+        self.steps.append(
+            Call("draw", (method, args, named), (self.made(tensor),), line(), self.late)
+        )
 
     def on_set_data(self, tensor: Tensor) -> None:
         self.replaced_data.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
-        """Why a run that replaced the memory of these tensors cannot be a program. Adds the statements to `stops`."""
-        found = [(place, stop) for t, place, stop in self.replaced_data if any(t is other for other in tensors)]
+        """Why a run that replaced the memory of these tensors cannot be a program. Adds the
+        statements to `stops`."""
+        found = [
+            (place, stop)
+            for t, place, stop in self.replaced_data
+            if any(t is other for other in tensors)
+        ]
         self.stops += [stop for _, stop in found]
-        return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
+        return "gives a tensor that it has not made other memory" + (
+            f", at {found[0][0]}" if found else ""
+        )
 
     def on_backward(self, nodes: Iterable) -> None:
-        """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""
-        if any([edge is not None and not edge.leaf and edge.seq < self.began
-                for n in reachable(nodes, self.began) if type(n) is not Entry for edge in n.edges]):
+        """Stop if backward enters nodes made before the run. The nodes of arguments are hidden
+        behind an `Entry`."""
+        if any(
+            [
+                edge is not None and not edge.leaf and edge.seq < self.began
+                for n in reachable(nodes, self.began)
+                if type(n) is not Entry
+                for edge in n.edges
+            ]
+        ):
             self.stop("runs backward into what was made before it")
 
     def on_read(self, tensor: Tensor) -> None:
@@ -181,7 +225,8 @@ class Tracer(Watcher):
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
 
     def on_error(self, op: Any, args: Any, error: Exception) -> None:
-        """Stop if the error depends on the numbers: the user may catch it, and another run may not raise it."""
+        """Stop if the error depends on the numbers: the user may catch it, and another run may not
+        raise it."""
         if isinstance(error, LinAlgError) or not fails_on_zeros(op.kernel, args):
             self.stop("meets an error that depends on the numbers of a tensor")
 
@@ -201,19 +246,26 @@ class Tracer(Watcher):
         if self.problem is None:
             self.problem = f"{found.reason}, at {found.where}"
 
-    # -- values ----------------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
 
     def values(self, args: Any) -> tuple:
         """The arguments with each tensor replaced by its value."""
-        return tuple(self.value(a) if isinstance(a, Tensor) else
-                     self.values(a) if type(a) in (tuple, list) else a for a in args)
+        return tuple(
+            self.value(a)
+            if isinstance(a, Tensor)
+            else self.values(a)
+            if type(a) in (tuple, list)
+            else a
+            for a in args
+        )
 
     def value(self, tensor: Tensor) -> Value:
         """The value that the tensor's array holds now."""
         return self.current(tensor._array)
 
     def current(self, array: np.ndarray) -> Value:
-        """The value that an array holds now. If a view's memory was written since, the view is read again from its base."""
+        """The value that an array holds now. If a view's memory was written since, the view is read
+        again from its base."""
         v, place = self.cells.get(id(array)), id(array)
         if v is None:
             v = self.cells[place] = self.found(array)
@@ -221,30 +273,41 @@ class Tracer(Watcher):
             root = self.owner[place]
             where = self.region(array, root)
             if where is not None:
-                v = self.cells[place] = self.call("region", (self.current(root), *where, array.flags.writeable), array)
+                v = self.cells[place] = self.call(
+                    "region", (self.current(root), *where, array.flags.writeable), array
+                )
                 self.born[place] = len(self.steps)
         return v
 
     def steady(self, values: list[Value]) -> bool:
-        """Whether the values are the same in each run: computed from constants and the function's own tensors only.
+        """Whether the values are the same in each run: computed from constants and the function's
+        own tensors only.
 
         Adds these tensors to `deciding`, so that the program checks that they have not changed.
         """
-        made_of: dict[Value, set[Value] | None] = {v: {v} for v in self.inputs if v.source[0] == "state"}
+        made_of: dict[Value, set[Value] | None] = {
+            v: {v} for v in self.inputs if v.source[0] == "state"
+        }
 
         def together(values: Iterable[Value]) -> set[Value] | None:
             found = [set() if v.kind == "constant" else made_of.get(v) for v in values]
             return None if None in found else set().union(*found)  # type: ignore[arg-type]
+
         for s in self.steps:
-            made_of.update(dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args))))
+            made_of.update(
+                dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args)))
+            )
         found = together(values)
         if found is None or any(id(v._array) in self.written for v in found):
             return False
-        self.deciding.update((v, (v.source[1], v._array.tobytes())) for v in found if v not in self.deciding)
+        self.deciding.update(
+            (v, (v.source[1], v._array.tobytes())) for v in found if v not in self.deciding
+        )
         return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
-        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a stop, if there is none."""
+        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a
+        stop, if there is none."""
         if array.dtype != root.dtype or not root.flags.c_contiguous:
             self.stop("writes through a view of memory with gaps or of another dtype")
             return None
@@ -262,7 +325,9 @@ class Tracer(Watcher):
         v = Value(array.copy(), "constant")
         if not (array.ndim == 0 and not array.flags.writeable):
             self.fresh.append(v)
-            if id(array) not in self.outside:  # computed by NumPy, without an op: it may depend on the inputs
+            if (
+                id(array) not in self.outside
+            ):  # computed by NumPy, without an op: it may depend on the inputs
                 self.stop("uses numbers that no op of the table has made")
         return v
 
@@ -273,7 +338,8 @@ class Tracer(Watcher):
         return v
 
     def register(self, array: np.ndarray) -> None:
-        """Register an array whose id becomes a key of the tables: the id is removed when the array dies."""
+        """Register an array whose id becomes a key of the tables: the id is removed when the array
+        dies."""
         key = id(array)
         known = self.alive.get(key)
         if known is None or known() is not array:
@@ -282,8 +348,16 @@ class Tracer(Watcher):
     def fitted(self, v: Value, target: Value) -> Value:
         """The written value `v`, converted to the dtype and shape of the target."""
         if v.dtype != target.dtype:
-            v = self.call("to", (v, dtype_of(target._array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
-        return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target._array)
+            v = self.call(
+                "to",
+                (v, dtype_of(target._array)),
+                np.broadcast_to(np.zeros((), target.dtype), v.shape),
+            )
+        return (
+            v
+            if v.shape == target.shape
+            else self.call("clone", (self.spread(v, target),), target._array)
+        )
 
     def spread(self, v: Value, target: Value) -> Value:
         """The written value `v`, expanded to the target's shape."""
@@ -305,8 +379,12 @@ class Tracer(Watcher):
 
     def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
         """The recorded run as a graph; of several writes into one input only the last is kept."""
-        last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
-        steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
+        last: dict[Value, int] = {
+            s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)
+        }
+        steps = [
+            s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i
+        ]
         number = count(1)
         for s in steps:
             for v in s.outs:
@@ -329,20 +407,29 @@ class RecordingGenerator:
             except RuntimeError:  # invalid probabilities: valid ones would not raise
                 self.stop("meets an error that depends on the numbers of a tensor")
                 raise
-            if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in named.values()):
+            if isinstance(made, np.ndarray) and not any(
+                isinstance(a, np.ndarray) for a in named.values()
+            ):
                 self.draws[id(made)] = name, args, tuple(named.items()), made
             return made
+
         return draw if callable(method) else method
 
 
 def layout_of(array: np.ndarray) -> Value:
-    """A constant of zeros with the layout of an array; it takes no memory if the array is C-contiguous."""
-    return Value(np.broadcast_to(np.zeros((), array.dtype), array.shape) if array.flags.c_contiguous else
-                 np.zeros_like(array, subok=False), "constant")
+    """A constant of zeros with the layout of an array; it takes no memory if the array is
+    C-contiguous."""
+    return Value(
+        np.broadcast_to(np.zeros((), array.dtype), array.shape)
+        if array.flags.c_contiguous
+        else np.zeros_like(array, subok=False),
+        "constant",
+    )
 
 
 def without_memory(array: np.ndarray) -> np.ndarray:
-    """An array of the same shape, dtype and layout that takes no memory: all elements share one place if C-contiguous."""
+    """An array of the same shape, dtype and layout that takes no memory: all elements share one
+    place if C-contiguous."""
     if array.flags.c_contiguous:
         return np.ndarray(array.shape, array.dtype, ADDRESS_SPACE, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
@@ -354,7 +441,8 @@ def without_memory(array: np.ndarray) -> np.ndarray:
 
 
 def address_space(size: int) -> mmap:
-    """Address space of at least `size` bytes. No program writes to it, so it takes no physical memory."""
+    """Address space of at least `size` bytes. No program writes to it, so it takes no physical
+    memory."""
     global ADDRESS_SPACE
     if len(ADDRESS_SPACE) < size:
         ADDRESS_SPACE = mmap(-1, 2 * size)
@@ -368,7 +456,8 @@ def forget_id(key: int, tables: tuple[dict, ...], gone: Any) -> None:
 
 
 def shaping(op: Any, args: tuple) -> list[Tensor]:
-    """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of `nonzero`."""
+    """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of
+    `nonzero`."""
     if op is index.op:
         return [t for t in args[1] if t._array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
@@ -382,7 +471,8 @@ def with_zeros(a: Any) -> Any:
 
 
 def fails_on_zeros(kernel: Callable, args: Any) -> bool:
-    """Whether the kernel raises an error for zeros, too: then the error does not depend on the numbers."""
+    """Whether the kernel raises an error for zeros, too: then the error does not depend on the
+    numbers."""
     try:
         with np.errstate(all="ignore"):
             kernel(*with_zeros(args))
@@ -402,6 +492,7 @@ def tensors_in(args: Any) -> Iterator[Tensor]:
 
 def dtype_of(array: np.ndarray) -> Any:
     from rushlight.base import dtypes
+
     return dtypes.of(array.dtype)
 
 

@@ -1,8 +1,9 @@
-"""The texts of an exported folder (compile/export/model_folder.py): `__init__.py`, and the end of program.py.
+"""The texts of an exported folder (compile/export/model_folder.py): `__init__.py`, and the end of
+program.py.
 
-The first calls run NumPy, since Numba takes seconds to load and compile. `__init__.py` counts calls; when compiling pays, it
-reloads program.py with Numba.
-"""
+The first calls run NumPy, since Numba takes seconds to load and compile. `__init__.py` counts
+calls; when compiling pays, it reloads program.py with Numba."""
+
 from __future__ import annotations
 
 INIT = '''"""{kind}, made by rushlight.export {version}: needs NumPy alone, and is faster where there is Numba.

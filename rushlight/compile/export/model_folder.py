@@ -1,8 +1,8 @@
 """`rushlight.export(model, example, folder)`: a model as a folder of Python that needs NumPy alone.
 
-The folder is a package. `__init__.py` has a function `model` and reads the weights from weights.safetensors; program.py is
-the compiled program's text (compile/export/module_text.py).
-"""
+The folder is a package. `__init__.py` has a function `model` and reads the weights from
+weights.safetensors; program.py is the compiled program's text (compile/export/module_text.py)."""
+
 from __future__ import annotations
 
 import os
@@ -21,41 +21,56 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.mode import no_grad
+from rushlight.base.dependencies import has_numba
+from rushlight.base.errors import explain
+from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.collect_source import CannotBundle
 from rushlight.compile.export.folder_text import ENDING, INIT, PACKED
-from rushlight.compile.run.compiled_function import CannotCompile, Compiled
-from rushlight.compile.run.program import Program
-from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.module_text import module
 from rushlight.compile.guards.pytree_signature import signature
-from rushlight.base.errors import explain
-from rushlight.base.dependencies import has_numba
-from rushlight.serialization import save_file
+from rushlight.compile.run.compiled_function import CannotCompile, Compiled
+from rushlight.compile.run.program import Program
+from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.serialization import save_file
 from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
 STEADY = "let the model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)"
-KINDS = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16",
-         "int8": "I8", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
+KINDS = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+    "complex64": "C64",
+}
 
 
-def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False) -> Path:
-    """Write `model`, for inputs like `example`, to a folder that runs with NumPy alone, and faster with Numba.
+def export(
+    model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False
+) -> Path:
+    """Write `model`, for inputs like `example`, to a folder that runs with NumPy alone, and faster
+    with Numba.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
-    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy array, or
-    a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are no tensors become part of the
-    program. The folder is written under another name and then renamed. Returns its path. The folder's `model` runs NumPy
-    until compiling pays (`CALLS`, `ready()`: see its __init__.py).
+    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a
+    tensor or NumPy array, or a tuple of arguments. Inputs must have the example's shapes and
+    dtypes; arguments that are no tensors become part of the program. The folder is written under
+    another name and then renamed. Returns its path. The folder's `model` runs NumPy until compiling
+    pays (`CALLS`, `ready()`: see its __init__.py).
 
-    FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import; CannotCompile
-    with the lines if the model has graph breaks (it reads numbers by `item()` or `if`); NotImplementedError for bfloat16;
-    TypeError for tensors in other objects than tuples, lists and dicts.
+    FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python
+    cannot import; CannotCompile with the lines if the model has graph breaks (it reads numbers by
+    `item()` or `if`); NotImplementedError for bfloat16; TypeError for tensors in other objects than
+    tuples, lists and dicts.
 
     >>> import tempfile
     >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2), tempfile.mkdtemp() + "/line")
@@ -64,7 +79,11 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
     """
     place = Path(folder)
     if not place.name.isidentifier() or iskeyword(place.name):
-        raise ValueError(explain(f"{place.name!r} is no name that Python can import", "take letters, digits and _"))
+        raise ValueError(
+            explain(
+                f"{place.name!r} is no name that Python can import", "take letters, digits and _"
+            )
+        )
     if place.exists() and not overwrite:
         raise FileExistsError(explain(f"{place} exists", "give another folder, or overwrite=True"))
     args = example if type(example) is tuple else (example,)
@@ -81,7 +100,11 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
         save_file({name: from_array(a) for name, a in store.items()}, beside / WEIGHTS)
         (beside / "program.py").write_text(text)
         (beside / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
-        calls = calls_of_a_second(beside, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
+        calls = (
+            calls_of_a_second(beside, [t._array for t in flat])
+            if "import WEIGHTS, numba" in text
+            else "inf"
+        )
         (beside / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
     return place
 
@@ -89,10 +112,12 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
 def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
     """The number of calls that NumPy answers in a second, rounded to a power of two.
 
-    The folder counts calls instead of seconds, so that running a program again gives the same numbers.
-    """
+    The folder counts calls instead of seconds, so that running a program again gives the same
+    numbers."""
     name = "rushlight_export" + folder.name.replace(".", "_")
-    spec: Any = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+    spec: Any = spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
     package: Any = module_from_spec(spec)
     sys.modules[name] = package
     try:
@@ -110,7 +135,8 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
 
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
-    """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to `flat`."""
+    """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to
+    `flat`."""
     if isinstance(a, (Tensor, np.ndarray)):
         flat.append(from_array(np.array(a._array if isinstance(a, Tensor) else a, order="C")))
         return flat[-1]
@@ -122,19 +148,25 @@ def contiguous(a: Any, flat: list[Any]) -> Any:
 
 
 def check(args: tuple, flat: list[Any]) -> None:
-    """TypeError if tensors are in other objects than tuples, lists and dicts: the folder's `model` could not take them."""
+    """TypeError if tensors are in other objects than tuples, lists and dicts: the folder's `model`
+    could not take them."""
     known: list[Any] = []
     for a in args:
         signature(a, known, [])
     if [id(t) for t in known] != [id(t) for t in flat]:
         kinds = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(explain(f"export: there are tensors in objects of the example ({kinds})",
-                                "hand the model tensors, or tuples, lists and dicts of them"))
+        raise TypeError(
+            explain(
+                f"export: there are tensors in objects of the example ({kinds})",
+                "hand the model tensors, or tuples, lists and dicts of them",
+            )
+        )
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their old values."""
+    """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their
+    old values."""
     modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
     buffers = [b._array for b in model.buffers()] if hasattr(model, "buffers") else []
     before = [a.copy() for a in buffers]
@@ -160,7 +192,11 @@ def program_of(model: Callable, args: tuple) -> Program:
                 return known[0]
     except CannotCompile as error:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        cure = STEADY if compiled.unsteady else "let the model compute with tensors alone, and do what needs numbers outside"
+        cure = (
+            STEADY
+            if compiled.unsteady
+            else "let the model compute with tensors alone, and do what needs numbers outside"
+        )
         raise CannotCompile("\n".join([f"export: {error}", *lines, f"  cure: {cure}"])) from None
     why = compiled.unsteady or "does something else in each run"
     raise CannotCompile(f"export: {compiled.name} {why}\n  cure: {STEADY}")
@@ -177,39 +213,81 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
     """The text of program.py. Puts the arrays that it reads into `store`."""
     parts, sources = program.forward.parts, program.forward.sources
     if any(kind not in ("argument", "state") for kind, _ in sources):
-        raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
+        raise CannotBundle(
+            explain(
+                "a model that computes with gradients or settings of optimizers is not exported"
+            )
+        )
     if "bfloat16" in own_text(parts):
-        raise CannotBundle(explain("export: the model computes in bfloat16, which NumPy alone does not have",
-                                   "convert it, model.float(), and give it an example of float32"))
+        raise CannotBundle(
+            explain(
+                "export: the model computes in bfloat16, which NumPy alone does not have",
+                "convert it, model.float(), and give it an example of float32",
+            )
+        )
     weights, call = [], ["new"]
     for (kind, what), (name, _) in zip(sources, parts.inputs):
         if kind == "state":
             given = names.get(id(what._array), name)
             if what._array.dtype.name not in KINDS:
-                raise CannotBundle(explain(f"{given} is {what._array.dtype.name}, which NumPy alone does not have",
-                                           "convert the model: model.float()"))
+                raise CannotBundle(
+                    explain(
+                        f"{given} is {what._array.dtype.name}, which NumPy alone does not have",
+                        "convert the model: model.float()",
+                    )
+                )
             store[given] = what._array
             weights.append(f"{name} = WEIGHTS[{given!r}]")
         call.append(name if kind == "state" else f"arg{what}")
     written = {keyed(s) for s in program.written}
-    changed = [name for source, (name, _) in zip(sources, parts.inputs) if source[0] == "state" and keyed(source) in written]
-    views = PACKED.format(bound=", ".join(parts.bound)) if f"def {parts.mark}bind(" in parts.functions else "VIEWS = []"
+    changed = [
+        name
+        for source, (name, _) in zip(sources, parts.inputs)
+        if source[0] == "state" and keyed(source) in written
+    ]
+    views = (
+        PACKED.format(bound=", ".join(parts.bound))
+        if f"def {parts.mark}bind(" in parts.functions
+        else "VIEWS = []"
+    )
     ending = ENDING.format(
-        weights="\n".join(weights), changed=", ".join(changed), views=views,
-        arguments=", ".join(f"arg{i}" for i in range(len(flat))), call=", ".join([*call, "*VIEWS"]),
-        result=result_text(program.plan, names, store))
-    return module([parts._replace(title=f"What the model computes; see __init__.py. Made by rushlight {__version__}.")],
-                  ending, Stored(store))
+        weights="\n".join(weights),
+        changed=", ".join(changed),
+        views=views,
+        arguments=", ".join(f"arg{i}" for i in range(len(flat))),
+        call=", ".join([*call, "*VIEWS"]),
+        result=result_text(program.plan, names, store),
+    )
+    return module(
+        [
+            parts._replace(
+                title=f"What the model computes; see __init__.py. Made by rushlight {__version__}."
+            )
+        ],
+        ending,
+        Stored(store),
+    )
 
 
 def own_text(parts: Any) -> str:
     """The statements of a program without comments, and the dtypes of its constants."""
-    texts = "\n".join([*parts.loops.values(), parts.memory, parts.functions, *(str(np.dtype(d)) for _, d in parts.new)])
-    constants = [str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)]
+    texts = "\n".join(
+        [
+            *parts.loops.values(),
+            parts.memory,
+            parts.functions,
+            *(str(np.dtype(d)) for _, d in parts.new),
+        ]
+    )
+    constants = [
+        str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)
+    ]
     return re.sub(r"(?m)^ *#.*", "", "\n".join([texts, *constants]))
 
 
-def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
+def beginning(
+    program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str
+) -> str:
     """The text of __init__.py, with CALLED in place of the number of calls."""
     paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
     inputs = [(paths[id(t)], t._array.shape, t._array.dtype.name) for t in flat]
@@ -217,9 +295,17 @@ def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store:
     signature = ", ".join(dict.fromkeys(path.partition("[")[0] for path, *_ in inputs))
     kinds = {KINDS[name]: name for name in sorted({a.dtype.name for a in store.values()})}
     return INIT.format(
-        kind=type(model).__name__, version=__version__, folder=folder, shown=f"y = model({signature})", calls="CALLED",
-        inputs=", ".join(map(repr, inputs)), kinds=kinds, signature=signature, doc=doc_of(program, model, shown),
-        arguments="".join(f"{path}, " for path, *_ in inputs))
+        kind=type(model).__name__,
+        version=__version__,
+        folder=folder,
+        shown=f"y = model({signature})",
+        calls="CALLED",
+        inputs=", ".join(map(repr, inputs)),
+        kinds=kinds,
+        signature=signature,
+        doc=doc_of(program, model, shown),
+        arguments="".join(f"{path}, " for path, *_ in inputs),
+    )
 
 
 class Stored:
@@ -230,7 +316,11 @@ class Stored:
 
     def __call__(self, name: str, value: Any) -> str | None:
         """The expression for a large constant, which is put into `arrays`; None for a small one."""
-        if not isinstance(value, np.ndarray) or value.nbytes < MIN_STORED_BYTES or value.dtype.name not in KINDS:
+        if (
+            not isinstance(value, np.ndarray)
+            or value.nbytes < MIN_STORED_BYTES
+            or value.dtype.name not in KINDS
+        ):
             return None
         self.arrays[name] = np.asarray(value, order="C")
         return f"WEIGHTS[{name!r}]"
@@ -240,7 +330,11 @@ def parameter_names(model: Any, count: int) -> list[str]:
     """The names of the model's arguments."""
     function = getattr(model, "forward", model)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    known = [] if code is None else list(code.co_varnames[hasattr(function, "__func__"):code.co_argcount])
+    known = (
+        []
+        if code is None
+        else list(code.co_varnames[hasattr(function, "__func__") : code.co_argcount])
+    )
     return [*known[:count], *(f"x{i}" for i in range(len(known), count))]
 
 
@@ -274,19 +368,31 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
         return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
-    return f"[{', '.join(parts)}]" if cls is list else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return (
+        f"[{', '.join(parts)}]"
+        if cls is list
+        else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    )
 
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:
     """The docstring of `model`: its inputs and outputs."""
-    made = [f"{np.dtype(dtype).name}{list(shape)}" for shape, dtype in (new.args for new in program.forward.new)]
-    return (f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or dtypes.\n\n    "
-            + "\n    ".join(shown) + f"\n    gives {', '.join(made) or 'no new arrays'}")
+    made = [
+        f"{np.dtype(dtype).name}{list(shape)}"
+        for shape, dtype in (new.args for new in program.forward.new)
+    ]
+    return (
+        f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or "
+        "dtypes.\n\n    "
+        + "\n    ".join(shown)
+        + f"\n    gives {', '.join(made) or 'no new arrays'}"
+    )
 
 
 @contextmanager
 def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
-    """Yields a temporary folder beside `place`, and renames it to `place` at the end, replacing an older folder."""
+    """Yields a temporary folder beside `place`, and renames it to `place` at the end, replacing an
+    older folder."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
@@ -294,7 +400,9 @@ def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
         beside.chmod(0o755)
         if place.exists():
             if not overwrite:
-                raise FileExistsError(explain(f"{place} exists", "give another folder, or overwrite=True"))
+                raise FileExistsError(
+                    explain(f"{place} exists", "give another folder, or overwrite=True")
+                )
             old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
             place.rename(old / place.name)
             beside.rename(place)

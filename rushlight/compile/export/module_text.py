@@ -1,8 +1,10 @@
-"""A program as one Python module that imports nothing of rushlight: it runs with NumPy alone, faster with Numba.
+"""A program as one Python module that imports nothing of rushlight: it runs with NumPy alone,
+faster with Numba.
 
-The module has the program's statements unchanged. Before them stand the definitions that they use, copied as text
-(compile/export/collect_source.py): scalar functions, kernels of the op table, planned memory.
-"""
+The module has the program's statements unchanged. Before them stand the definitions that they use,
+copied as text (compile/export/collect_source.py): scalar functions, kernels of the op table,
+planned memory."""
+
 from __future__ import annotations
 
 import ast
@@ -14,67 +16,125 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops import scalar_math, simd
 from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
-from rushlight.fast.softmax_norm import FUNCTIONS as ROWS
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
+from rushlight.fast.softmax_norm import FUNCTIONS as ROWS
+from rushlight.loops import scalar_math, simd
 
 LOOPS = "rushlight.loops."
 OURS = "rushlight.compile.export.runtime"
 # (module, name) of a definition of rushlight -> the definition that replaces it in the text
 INSTEAD = {
-    (LOOPS + "cache", "loop"): (OURS, "machine_code"), (LOOPS + "cache", "compiled"): (OURS, "compiled"),
+    (LOOPS + "cache", "loop"): (OURS, "machine_code"),
+    (LOOPS + "cache", "compiled"): (OURS, "compiled"),
     (LOOPS + "cache", "calling"): (OURS, "calling"),
-    (LOOPS + "intrinsics", "backend"): (OURS, "backend"), ("rushlight.base.dependencies", "has_numba"): (OURS, "has_numba"),
-    ("rushlight.fast.policy", "large_arrays"): (OURS, "much"), ("rushlight.base.dependencies", "much"): (OURS, "much"),
+    (LOOPS + "intrinsics", "backend"): (OURS, "backend"),
+    ("rushlight.base.dependencies", "has_numba"): (OURS, "has_numba"),
+    ("rushlight.fast.policy", "large_arrays"): (OURS, "much"),
+    ("rushlight.base.dependencies", "much"): (OURS, "much"),
     ("rushlight.base.dependencies", "numba_loads"): (OURS, "has_numba"),
-    (LOOPS + "tiering", "Loop"): (OURS, "Loop"), ("rushlight.random.choose_loop", "Loop"): (OURS, "Loop"),
-    ("rushlight.base.text", "define"): (OURS, "define"), ("rushlight.base.errors", "explain"): (OURS, "explain"),
+    (LOOPS + "tiering", "Loop"): (OURS, "Loop"),
+    ("rushlight.random.choose_loop", "Loop"): (OURS, "Loop"),
+    ("rushlight.base.text", "define"): (OURS, "define"),
+    ("rushlight.base.errors", "explain"): (OURS, "explain"),
     ("rushlight.base.dtypes", "of"): (OURS, "of"),
-    ("rushlight.core.mode", "mode"): (OURS, "mode"), ("rushlight.core.arguments", "Touched"): (OURS, "Touched"),
+    ("rushlight.core.mode", "mode"): (OURS, "mode"),
+    ("rushlight.core.arguments", "Touched"): (OURS, "Touched"),
     ("rushlight.core.tensor", "from_array"): (OURS, "from_array"),
-    ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"), ("rushlight.base.device", "present"): (OURS, "from_array"),
-    **{("rushlight.fast.recurrent_loops", name): ("rushlight.kernels.recurrent", name)
-       for cell in ("lstm", "gru", "rnn") for name in (cell, f"{cell}_back")},
-    ("rushlight.fast", "row_loops"): (OURS, "LOOPS"), ("rushlight.fast", "channel_loops"): (OURS, "LOOPS")}
+    ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"),
+    ("rushlight.base.device", "present"): (OURS, "from_array"),
+    **{
+        ("rushlight.fast.recurrent_loops", name): ("rushlight.kernels.recurrent", name)
+        for cell in ("lstm", "gru", "rnn")
+        for name in (cell, f"{cell}_back")
+    },
+    ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
+    ("rushlight.fast", "channel_loops"): (OURS, "LOOPS"),
+}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
-TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
+TYPES = {
+    "f32": "np.float32",
+    "f64": "np.float64",
+    "i64": "np.int64",
+    "b1": "np.bool_",
+    "empty": "np.empty",
+}
 INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
-REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma",
-             "dots")
-RUNTIME = ("check_index", "check_classes", "check_true", "in_parts", "laid", "memory", "f32", "f64", "i64")
-MAX_LITERAL_ELEMENTS = 64  # constants up to this size are written as numbers, larger ones as encoded bytes
+REGISTERS = (
+    "get",
+    "put",
+    "copy",
+    "load",
+    "load_first",
+    "store",
+    "store_first",
+    "spread",
+    "none",
+    "fma",
+    "dots",
+)
+RUNTIME = (
+    "check_index",
+    "check_classes",
+    "check_true",
+    "in_parts",
+    "laid",
+    "memory",
+    "f32",
+    "f64",
+    "i64",
+)
+MAX_LITERAL_ELEMENTS = (
+    64  # constants up to this size are written as numbers, larger ones as encoded bytes
+)
 WIDE = "kind(np.float64)"
 GROUPS = {  # dtype -> expressions that make groups of scalar functions (loops/scalar_math.py)
     "": ("plain({})", "exponentials({})", "logarithms({})"),
-    "float32": (f"circular({{}}, {WIDE})",
-                f"bells({{}}, exponentials({{}}), {{**exponentials({WIDE}), **logarithms({WIDE})}})")}
+    "float32": (
+        f"circular({{}}, {WIDE})",
+        f"bells({{}}, exponentials({{}}), {{**exponentials({WIDE}), **logarithms({WIDE})}})",
+    ),
+}
 
 
 class Module(Bundle):
     """The module's text under construction.
 
-    `body`: the program's own statements; their names are reserved. `folder`: whether the text is part of an exported folder,
-    whose __init__.py decides when to use Numba.
-    """
+    `body`: the program's own statements; their names are reserved. `folder`: whether the text is
+    part of an exported folder, whose __init__.py decides when to use Numba."""
 
     def __init__(self, body: str, folder: bool = False):
         code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)  # without comments and docstrings
-        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))  # `kernels.tanh` is not the tanh of loops
+        used = set(
+            re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)
+        )  # `kernels.tanh` is not the tanh of loops
         self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
-        super().__init__({**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"})
+        super().__init__(
+            {**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"}
+        )
         self.along: list[str] = []  # row loops that kernels look up by name
-        self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
-        self.owner |= {name: ("rushlight.compile.lower.runtime" if name in RUNTIME and name not in TYPES else "element", name)
-                       for name in self.wanted}
+        self.owner |= {
+            "np": "import numpy as np",
+            **{name: f"from numpy import {name}" for name in NUMPY},
+        }
+        self.owner |= {
+            name: (
+                "rushlight.compile.lower.runtime"
+                if name in RUNTIME and name not in TYPES
+                else "element",
+                name,
+            )
+            for name in self.wanted
+        }
         if folder:
             self.names[OURS, "numba"] = self.claim("numba", (OURS, "numba"))
 
     def element(self, module: str, name: str) -> str | None:
-        """Write the definition of a name that loops use as a global; returns its name in the text if that differs."""
+        """Write the definition of a name that loops use as a global; returns its name in the text
+        if that differs."""
         if name in NUMPY:
             return None
         key = "element", name
@@ -117,20 +177,30 @@ class Module(Bundle):
                 return text
         return f"calls({kind}, {name!r})"
 
-    # -- kernels of the table --------------------------------------------------------------------------------------
+    # -- kernels of the table ----------------------------------------------------------------------
 
     def kernel(self, name: str) -> str:
         """The expression for the kernel `kernels.name` of a program."""
         op = TABLE[name]
         kernel: Any = in_full(op.kernel)
-        inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
+        inner = (
+            closure(kernel)
+            if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", ""))
+            else {}
+        )
         if "stay" in inner:
             deep = closure(inner["stay"])
-            return f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, {deep['last']})"
+            return (
+                f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, "
+                f"{deep['last']})"
+            )
         if "op" in inner and "kernel" in inner:
             if (name, "") not in ROWS:
                 return self.function(name, in_full(inner["kernel"]))
-            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, in_full(inner['kernel']))})"
+            return (
+                f"{self.need(OURS, 'by_rows')}({self.rows(name)}, "
+                f"{self.function(name, in_full(inner['kernel']))})"
+            )
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
@@ -152,7 +222,11 @@ class Module(Bundle):
             return self.loose(name, kernel)
         home = sys.modules.get(kernel.__module__)
         for module, known in ((home, kernel.__name__), *((m, name) for m in kernel_modules())):
-            if module is not None and getattr(module, known, None) is kernel and known in source(module.__name__).statements:
+            if (
+                module is not None
+                and getattr(module, known, None) is kernel
+                and known in source(module.__name__).statements
+            ):
                 return self.need(module.__name__, known)
         raise CannotBundle(f"the kernel of {name} has no text of its own")
 
@@ -163,16 +237,21 @@ class Module(Bundle):
         return self.replaced(module, node, *here.span(node)).join("()")
 
     def loops(self) -> None:
-        """Put the row and channel loops that the text names into LOOPS, where the kernels look them up."""
+        """Put the row and channel loops that the text names into LOOPS, where the kernels look them
+        up."""
         text = "\n".join(self.texts)
         found = re.findall(r"\bloops\(\)\.(\w+)|by_channels\(\"(\w+)\"", text)
         for name in dict.fromkeys([*(a or b for a, b in found), *self.along]):
-            module = next(m for m in ("rushlight.fast.row_loops", "rushlight.fast.channel_loops")
-                          if name in source(m).statements)
+            module = next(
+                m
+                for m in ("rushlight.fast.row_loops", "rushlight.fast.channel_loops")
+                if name in source(m).statements
+            )
             self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {self.need(module, name)}")
 
     def rule(self, name: str, kernel: Any) -> str:
-        """The name of a kernel that is a rule of the table; writes the rule with ops replaced by kernels."""
+        """The name of a kernel that is a rule of the table; writes the rule with ops replaced by
+        kernels."""
         key = "rule", name
         if key in self.names:
             return self.names[key]
@@ -181,17 +260,24 @@ class Module(Bundle):
         for node in free(tree):
             node = node.value if isinstance(node, ast.Attribute) else node
             if isinstance(node, ast.Name) and node.id in ARRAYS and not node.id.startswith("__"):
-                node.id = self.rule(node.id, ARRAYS[node.id]) if node.id in SHARED else \
-                    self.kernel(node.id) if node.id in TABLE else self.function(node.id, ARRAYS[node.id])
+                node.id = (
+                    self.rule(node.id, ARRAYS[node.id])
+                    if node.id in SHARED
+                    else self.kernel(node.id)
+                    if node.id in TABLE
+                    else self.function(node.id, ARRAYS[node.id])
+                )
         if isinstance(tree, ast.Lambda):
             arguments = ast.unparse(tree.args)
-            self.texts.append(f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}")
+            self.texts.append(
+                f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}"
+            )
         else:
             tree.name, tree.decorator_list = self.names[key], []
             self.texts.append(ast.unparse(tree))
         return self.names[key]
 
-    # -- constants -------------------------------------------------------------------------------------------------
+    # -- constants ---------------------------------------------------------------------------------
 
     def constant(self, a: Any) -> str:
         """A value as text."""
@@ -199,12 +285,16 @@ class Module(Bundle):
             return array_text(a)
         if isinstance(a, (tuple, list)):
             inside = ", ".join(map(self.constant, a))
-            return f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
+            return (
+                f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
+            )
         if type(a).__module__ == "rushlight.base.dtypes":
             return f"{self.need(OURS, 'of')}({np.dtype(a.numpy).name!r})"
         if isinstance(a, np.generic):
             return f"np.{a.dtype.name}({a.item()!r})"
-        if isinstance(a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)):
+        if isinstance(
+            a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)
+        ):
             return repr(a) if a == a and a not in (np.inf, -np.inf) else f"float({str(a)!r})"
         raise CannotBundle(f"a {type(a).__name__} among the settings of a kernel has no text")
 
@@ -212,12 +302,15 @@ class Module(Bundle):
 def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> str:
     """The text of a module that holds the programs. `ending`: text after them.
 
-    `stored(name, value)`: for a module in an exported folder, the expression for a constant stored among its WEIGHTS.
-    """
+    `stored(name, value)`: for a module in an exported folder, the expression for a constant stored
+    among its WEIGHTS."""
     programs = list(programs)
     loops = [looped(p) for p in programs]
     own = [text for p, texts in zip(programs, loops) for text in (*texts, p.memory, p.functions)]
-    text = Module("\n".join([*own, *map(news, programs), ending, "SHAPES kernels WEIGHTS"]), stored is not None)
+    text = Module(
+        "\n".join([*own, *map(news, programs), ending, "SHAPES kernels WEIGHTS"]),
+        stored is not None,
+    )
     for name in sorted(text.wanted & set(RUNTIME) - {*TYPES}):
         text.need("rushlight.compile.lower.runtime", name)
     for name in sorted(text.wanted - {*RUNTIME} | text.wanted & {*TYPES}):
@@ -229,8 +322,11 @@ def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> s
     text.loops()
     if stored is not None:
         text.need(OURS, "kept")
-    constants = [f"{name} = {stored and stored(name, value) or text.constant(value)}"
-                 for p in programs for name, value in p.constants.items()]
+    constants = [
+        f"{name} = {stored and stored(name, value) or text.constant(value)}"
+        for p in programs
+        for name, value in p.constants.items()
+    ]
     parts = [heading(programs[0].title, text, constants, bool(kernels), stored is not None)]
     parts += [f"\n{t}\n" if t.startswith(("def ", "class ", "@", "#")) else t for t in text.texts]
     if kernels:
@@ -252,19 +348,32 @@ def heading(title: str, text: Module, constants: list[str], kernels: bool, folde
     lines = sorted(imports, key=lambda s: (s.startswith("from"), s))
     if folder:
         lines.append("from . import WEIGHTS" + ", numba" * any("numba" in t for t in text.texts))
-    return "\n".join([f'"""{title}\n\nRuns with NumPy alone, its loops as machine code where there is Numba.\n"""',
-                      "from __future__ import annotations\n", *lines, f"from numpy import {', '.join(NUMPY)}"])
+    return "\n".join(
+        [
+            f'"""{title}\n\nRuns with NumPy alone, its loops as machine code where there is '
+            'Numba.\n"""',
+            "from __future__ import annotations\n",
+            *lines,
+            f"from numpy import {', '.join(NUMPY)}",
+        ]
+    )
 
 
 def looped(p: Parts) -> list[str]:
     """The texts of the loops, each after the NumPy function that replaces it without Numba."""
-    return [f"\n{p.wholes.get(name, '')}" + "\n\n" * bool(p.wholes.get(name))
-            + f"@loop({f'{name}_whole' if p.wholes.get(name) else 'None'})\n{text}" for name, text in p.loops.items()]
+    return [
+        f"\n{p.wholes.get(name, '')}"
+        + "\n\n" * bool(p.wholes.get(name))
+        + f"@loop({f'{name}_whole' if p.wholes.get(name) else 'None'})\n{text}"
+        for name, text in p.loops.items()
+    ]
 
 
 def news(p: Parts) -> str:
     """The statement that defines the allocators of the results."""
-    new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
+    new = ", ".join(
+        f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new
+    )
     return f"\n{p.mark}new = [{new}]        # memory for what is handed out"
 
 
@@ -275,13 +384,13 @@ def calling(p: Parts) -> str:
     return f'''{news(p)}
 
 
-def {p.mark}call({', '.join(names)}):
+def {p.mark}call({", ".join(names)}):
     """(results, gradients). The arrays that are written: see `copyto` and the loops' parameters p0, p1...
 
-    {(chr(10) + '    ').join(f'{name}: {what}' for name, what in p.inputs)}
+    {(chr(10) + "    ").join(f"{name}: {what}" for name, what in p.inputs)}
     """
     with np.errstate(all="ignore"):
-        return {p.mark}run({', '.join([f'{p.mark}new', *names])}{views})
+        return {p.mark}run({", ".join([f"{p.mark}new", *names])}{views})
 '''
 
 
@@ -297,11 +406,17 @@ def in_full(kernel: Any) -> Any:
 
 def closure(function: Any) -> dict[str, Any]:
     cells = getattr(function, "__closure__", None) or ()
-    return dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells))) if cells else {}
+    return (
+        dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells))) if cells else {}
+    )
 
 
 def kernel_modules() -> list[Any]:
-    return [m for name, m in list(sys.modules.items()) if name.startswith(("rushlight.kernels.", "rushlight.fast.")) and m is not None]
+    return [
+        m
+        for name, m in list(sys.modules.items())
+        if name.startswith(("rushlight.kernels.", "rushlight.fast.")) and m is not None
+    ]
 
 
 def written_rule(kernel: Any) -> Any:
@@ -311,8 +426,12 @@ def written_rule(kernel: Any) -> Any:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
         if isinstance(node, (ast.Lambda, ast.FunctionDef)) and node.lineno >= code.co_firstlineno:
-            made = compile(ast.Expression(node) if isinstance(node, ast.Lambda) else ast.Module([node], []), "rule",
-                           "eval" if isinstance(node, ast.Lambda) else "exec", dont_inherit=True)
+            made = compile(
+                ast.Expression(node) if isinstance(node, ast.Lambda) else ast.Module([node], []),
+                "rule",
+                "eval" if isinstance(node, ast.Lambda) else "exec",
+                dont_inherit=True,
+            )
             inner = next((c for c in made.co_consts if hasattr(c, "co_code")), None)
             if inner is not None and alike(inner, code):
                 return node
@@ -320,8 +439,13 @@ def written_rule(kernel: Any) -> Any:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two code objects are compiled from the same text; instructions may differ with the surrounding scope."""
-    return (a.co_names, a.co_varnames, a.co_firstlineno) == (b.co_names, b.co_varnames, b.co_firstlineno)
+    """Whether two code objects are compiled from the same text; instructions may differ with the
+    surrounding scope."""
+    return (a.co_names, a.co_varnames, a.co_firstlineno) == (
+        b.co_names,
+        b.co_varnames,
+        b.co_firstlineno,
+    )
 
 
 def array_text(a: np.ndarray) -> str:

@@ -1,8 +1,9 @@
-"""The runtime of a standalone program (compile/export/module_text.py): replaces parts of rushlight that the program's text needs.
+"""The runtime of a standalone program (compile/export/module_text.py): replaces parts of rushlight
+that the program's text needs.
 
-Compiles loops with Numba. Without Numba the scalar functions (loops/scalar_math.py) work on whole arrays: the same polynomials, the
-same arithmetic on bits.
-"""
+Compiles loops with Numba. Without Numba the scalar functions (loops/scalar_math.py) work on whole
+arrays: the same polynomials, the same arithmetic on bits."""
+
 from __future__ import annotations
 
 import hashlib
@@ -29,23 +30,28 @@ except ImportError:  # loops then work on whole arrays
 
 
 def define(text, name, scope, title):
-    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
+    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed
+    here)."""
     exec(compile(text, f"<rushlight {title}>", "exec"), scope)
     return scope.pop(name)
 
 
 def machine_code(function, text="", flags=FLAGS):
-    """A loop, compiled at its first call; its machine code is cached on disk if this module is a file."""
+    """A loop, compiled at its first call; its machine code is cached on disk if this module is a
+    file."""
     if numba is None:
         return function
     made = numba.njit(**flags)(function)
     if "__file__" in globals() and (text or "<locals>" not in function.__qualname__):
-        made._cache = Kept(text or function.__qualname__)  # a private attribute: other versions of Numba may ignore it
+        made._cache = Kept(
+            text or function.__qualname__
+        )  # a private attribute: other versions of Numba may ignore it
     return made
 
 
 def loop(whole):
-    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole arrays."""
+    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole
+    arrays."""
     return machine_code if numba is not None else lambda function: whole or function
 
 
@@ -57,35 +63,54 @@ def calling(text, **loops):
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
-    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}     # of functions beside the loop
+    names = {
+        **scope(),
+        **callees,
+        "cached": numba.njit(**flags),
+        "__name__": __name__,
+    }  # of functions beside the loop
     kernel = define(text, "kernel", names, "loop")
-    made_of = text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items())
+    made_of = (
+        text,
+        exact,
+        *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items()),
+    )
     return machine_code(kernel, repr(made_of), flags)
 
 
 class Kept:
-    """The cache of a function's machine code, for Numba: files named by a digest of everything that the code depends on.
+    """The cache of a function's machine code, for Numba: files named by a digest of everything that
+    the code depends on.
 
-    Numba's own cache compares the times of source files. A text has no time, copying a folder changes times, and the folder
-    must be writable.
-    """
+    Numba's own cache compares the times of source files. A text has no time, copying a folder
+    changes times, and the folder must be writable."""
 
     def __init__(self, text):
         self.text = text
 
     def file(self, signature, target):
         """The file name for a signature and a processor."""
-        made_of = self.text, __name__, str(signature), numba.__version__, sys.version, target.codegen().magic_tuple()
+        made_of = (
+            self.text,
+            __name__,
+            str(signature),
+            numba.__version__,
+            sys.version,
+            target.codegen().magic_tuple(),
+        )
         return f"{digest(repr(made_of).encode())}.code"
 
     def load_overload(self, signature, target):
-        """Machine code of an earlier process, or None. Does not load what Numba needs to compile, which takes longer."""
+        """Machine code of an earlier process, or None. Does not load what Numba needs to compile,
+        which takes longer."""
         numba.core.runtime.rtsys.initialize(target)
         for place in places():
             try:
                 stored = (place / self.file(signature, target)).read_bytes()
                 if stored[:32] == digest(stored[32:]).encode():  # the file is complete
-                    return numba.core.compiler.CompileResult._rebuild(target, *pickle.loads(stored[32:]))
+                    return numba.core.compiler.CompileResult._rebuild(
+                        target, *pickle.loads(stored[32:])
+                    )
             except Exception:  # no such file, or unreadable: compile
                 continue
         target.refresh()
@@ -111,11 +136,13 @@ class Kept:
 
 @cache
 def places():
-    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the first cannot be written."""
+    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the
+    first cannot be written."""
     here = Path(__file__)
     own = f"{here.parent.name}-{digest(here.read_bytes())}"
     base = os.environ.get("RUSHLIGHT_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "rushlight")
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "rushlight"
+    )
     return here.parent / "__pycache__" / own, Path(base) / "exports" / own
 
 
@@ -134,17 +161,31 @@ def backend():
     if numba is None:
         return on_arrays()
     from numba.extending import intrinsic
+
     return instructions(numba, intrinsic)
 
 
 def on_arrays() -> SimpleNamespace:
-    """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of bits is a view."""
+    """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of
+    bits is a view."""
     names = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow"
     libm: dict[str, Any] = {name: getattr(np, name) for name in names.split()}
-    libm |= {f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)}
-    return SimpleNamespace(numba=np, jit=lambda function: function, libm=SimpleNamespace(**libm), select=np.where,
-                           cast_bits=lambda frm, to: lambda x: np.asarray(x, frm).view(to), plus=np.add,
-                           scaled=None, largest=np.maximum, smallest=np.minimum, restrict=lambda: None, wide=lambda: None)
+    libm |= {
+        f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)
+    }
+    return SimpleNamespace(
+        numba=np,
+        jit=lambda function: function,
+        libm=SimpleNamespace(**libm),
+        select=np.where,
+        cast_bits=lambda frm, to: lambda x: np.asarray(x, frm).view(to),
+        plus=np.add,
+        scaled=None,
+        largest=np.maximum,
+        smallest=np.minimum,
+        restrict=lambda: None,
+        wide=lambda: None,
+    )
 
 
 def lgamma(x: float) -> float:
@@ -155,18 +196,32 @@ def lgamma(x: float) -> float:
 def of(kind: Any) -> SimpleNamespace:
     """The attributes of a dtype that kernels use."""
     kind = np.dtype(kind)
-    return SimpleNamespace(numpy=kind, name=kind.name, itemsize=kind.itemsize, scalar_type=kind.name.capitalize(),
-                           is_floating_point=kind.kind == "f", is_complex=kind.kind == "c")
+    return SimpleNamespace(
+        numpy=kind,
+        name=kind.name,
+        itemsize=kind.itemsize,
+        scalar_type=kind.name.capitalize(),
+        is_floating_point=kind.kind == "f",
+        is_complex=kind.kind == "c",
+    )
 
 
 def explain(what: str, cure: str = "", **facts: object) -> str:
     """An error message: a sentence, a line for each fact, the cure."""
-    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
+    lines = [
+        what,
+        *(
+            f"  {name.replace('_', ' ')}: {fact}"
+            for name, fact in facts.items()
+            if fact is not None
+        ),
+    ]
     return "\n".join([*lines, f"  cure: {cure}"] if cure else lines)
 
 
 class Loop:
-    """Replaces loops that rushlight compiles when they pay: here NumPy does the work, with the same bits."""
+    """Replaces loops that rushlight compiles when they pay: here NumPy does the work, with the same
+    bits."""
 
     def __init__(self, *made_of: Any, **named: Any):
         self.function = self.compiled = None
@@ -200,14 +255,15 @@ class Paid:
     def charge_passes(self, passes, size):
         return numba is not None and size > 0
 
-    paid, enough = charge, charge_passes          # old names, for the ways of convolution
+    paid, enough = charge, charge_passes  # old names, for the ways of convolution
 
 
 much = Paid()
 
 
 class Spent(Paid):
-    """Replaces the budget for small tensors: an exported folder's `model` decides for all loops (compile/export/model_folder.py)."""
+    """Replaces the budget for small tensors: an exported folder's `model` decides for all loops
+    (compile/export/model_folder.py)."""
 
     def __init__(self, price, loading=0.0):
         self.left = math.inf if numba is None else 0
@@ -227,9 +283,15 @@ def from_array(array: Any) -> Any:
 
 def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
     """A kernel that runs the row loop `rows` on large arrays, if Numba is there."""
+
     def kernel_by_rows(*args: Any) -> Any:
-        found = rows(*args) if rows is not None and numba is not None and args[0].size >= 1 << 16 else None
+        found = (
+            rows(*args)
+            if rows is not None and numba is not None and args[0].size >= 1 << 16
+            else None
+        )
         return kernel(*args) if found is None else found
+
     return kernel_by_rows
 
 

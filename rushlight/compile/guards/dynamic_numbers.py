@@ -1,9 +1,11 @@
-"""Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a program.
+"""Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a
+program.
 
-A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the same formula of
-optimizer settings gives each of these constants (the setting, its negative, a product of two settings, one minus that), then
-the program reads the settings in each run. If several formulas explain a number, the program checks that they still agree.
-"""
+A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the
+same formula of optimizer settings gives each of these constants (the setting, its negative, a
+product of two settings, one minus that), then the program reads the settings in each run. If
+several formulas explain a number, the program checks that they still agree."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -18,16 +20,24 @@ from rushlight.compile.guards.guard_set import Snapshot, optimizer_of
 Item = tuple[int, Any]  # (id of a container, key)
 
 FORMS: tuple[Callable[[float, float], float], ...] = (
-    lambda v, w: v, lambda v, w: -v, lambda v, w: v * w, lambda v, w: -v * w, lambda v, w: 1 - v * w, lambda v, w: 1 - v)
+    lambda v, w: v,
+    lambda v, w: -v,
+    lambda v, w: v * w,
+    lambda v, w: -v * w,
+    lambda v, w: 1 - v * w,
+    lambda v, w: 1 - v,
+)
 
 
 def setting(group: dict, name: Any) -> Any:
-    """A setting of an optimizer's group by name: "lr", or ("betas", 0) for an element of a tuple."""
+    """A setting of an optimizer's group by name: "lr", or ("betas", 0) for an element of a
+    tuple."""
     return group[name[0]][name[1]] if type(name) is tuple else group[name]
 
 
 class Number:
-    """A number computed from settings. `ways`: (group, name, other name, form) of each formula. `array`: its value now."""
+    """A number computed from settings. `ways`: (group, name, other name, form) of each formula.
+    `array`: its value now."""
 
     def __init__(self, ways: list[tuple[dict, Any, Any, Callable]], dtype: np.dtype):
         self.ways, self.dtype = ways, dtype
@@ -41,7 +51,15 @@ class Number:
         """Whether all formulas still give the same number."""
         if len(self.ways) == 1:
             return True
-        return len({form(setting(group, name), setting(group, other)) for group, name, other, form in self.ways}) == 1
+        return (
+            len(
+                {
+                    form(setting(group, name), setting(group, other))
+                    for group, name, other, form in self.ways
+                }
+            )
+            == 1
+        )
 
 
 def occurrences(graph: Graph) -> list[Value]:
@@ -50,7 +68,9 @@ def occurrences(graph: Graph) -> list[Value]:
 
 
 def is_number(a: Any) -> bool:
-    return isinstance(a, Value) and a.kind == "constant" and a._array.ndim == 0 and a.dtype.kind == "f"
+    return (
+        isinstance(a, Value) and a.kind == "constant" and a._array.ndim == 0 and a.dtype.kind == "f"
+    )
 
 
 def flat(args: Any) -> Iterator[Any]:
@@ -61,8 +81,11 @@ def flat(args: Any) -> Iterator[Any]:
             yield a
 
 
-def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot) -> dict[int, Number] | None:
-    """{index: Number} for each constant that differs between two runs; None if no formula explains one of them."""
+def explained(
+    old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot
+) -> dict[int, Number] | None:
+    """{index: Number} for each constant that differs between two runs; None if no formula explains
+    one of them."""
     changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v._array.tobytes()]
     if len(old) != len(new) or not changed:
         return None
@@ -73,8 +96,12 @@ def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapsho
         dtype = new[i].dtype
         target = old[i], new[i]._array.tobytes()
         if (target, dtype) not in known:
-            ways = [(group, name, other, form) for group, name, other, then, here in settings for form in FORMS
-                    if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target]
+            ways = [
+                (group, name, other, form)
+                for group, name, other, then, here in settings
+                for form in FORMS
+                if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target
+            ]
             if not ways:
                 return None
             known[target, dtype] = Number(ways, dtype)
@@ -87,15 +114,29 @@ def as_bytes(value: float, dtype: np.dtype) -> bytes:
 
 
 def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, Any, tuple, tuple]]:
-    """(group, name of a changed setting, name of another, both values in `before`, both values now)."""
+    """(group, name of a changed setting, name of another, both values in `before`, both values
+    now)."""
     then = {(id(c), name): v for c, k, v in before.items for name, v in settings(k, v)}
     found = []
     for group in optimizer_groups(now):
-        names = [name for k, v in group.items() for name, _ in settings(k, v) if (id(group), name) in then]
+        names = [
+            name
+            for k, v in group.items()
+            for name, _ in settings(k, v)
+            if (id(group), name) in then
+        ]
         for name, other in product(names, names):
             pair, here = then[id(group), name], setting(group, name)
             if pair != here and pair * here > 0:  # of the same sign: optimizers branch on lr > 0
-                found.append((group, name, other, (pair, then[id(group), other]), (here, setting(group, other))))
+                found.append(
+                    (
+                        group,
+                        name,
+                        other,
+                        (pair, then[id(group), other]),
+                        (here, setting(group, other)),
+                    )
+                )
     return found
 
 
@@ -108,7 +149,8 @@ def settings(key: Any, value: Any) -> Iterator[tuple[Any, float]]:
 
 
 def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
-    """The param_groups of all optimizers that the function can reach; none if the user's code names `param_groups`."""
+    """The param_groups of all optimizers that the function can reach; none if the user's code names
+    `param_groups`."""
     if "param_groups" in snapshot.names:
         return
     for thing in snapshot.kept:
@@ -129,6 +171,7 @@ def made_inputs(graph: Graph, found: dict[int, Number]) -> None:
             made[number] = Value(v._array, "input", ("number", number))
             graph.inputs.append(made[number])
         return made[number]
+
     for step in graph.steps:
         if isinstance(step, Call):
             step.args = with_each(step.args, of)

@@ -1,11 +1,13 @@
-"""Snapshots of the Python values and tensors that a function can reach. A program's guards compare them before each run.
+"""Snapshots of the Python values and tensors that a function can reach. A program's guards compare
+them before each run.
 
-A trace contains no Python state: without guards a program would go on with an old learning rate, or with a layer that has
-been replaced. So everything reachable from the function (closure, the globals that it names, modules, optimizers, lists...)
-is recorded item by item. Plain values are compared by equality, objects by identity, and the walk goes on inside objects.
-Of objects of the user's classes only the attributes that the code names are recorded: a step does not depend on a trainer's
-counters that it never reads.
-"""
+A trace contains no Python state: without guards a program would go on with an old learning rate, or
+with a layer that has been replaced. So everything reachable from the function (closure, the globals
+that it names, modules, optimizers, lists...) is recorded item by item. Plain values are compared by
+equality, objects by identity, and the walk goes on inside objects. Of objects of the user's classes
+only the attributes that the code names are recorded: a step does not depend on a trainer's counters
+that it never reads."""
+
 from __future__ import annotations
 
 import pickle
@@ -19,7 +21,14 @@ from dis import get_instructions
 from functools import cached_property, lru_cache, partial
 from io import IOBase
 from operator import attrgetter, methodcaller
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any
 from weakref import ref
 
@@ -44,59 +53,126 @@ from rushlight.compile.guards.guard_predicates import (
     plain,
     stands_for,
 )
+from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
-from rushlight.core.tensor import Tensor
 
-LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names,
-             "torch"}  # the module name of rushlight's classes under compat
+LIBRARIES = {
+    "rushlight",
+    "numpy",
+    "scipy",
+    "numba",
+    "builtins",
+    *sys.stdlib_module_names,
+    "torch",
+}  # the module name of rushlight's classes under compat
 MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
-STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)  # reading from these changes their state
-UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)  # kinds whose changes are not noticed
+STATEFUL = (
+    np.random.Generator,
+    np.random.RandomState,
+    random.Random,
+    IOBase,
+)  # reading from these changes their state
+UNGUARDED = (
+    np.ndarray,
+    *STATEFUL,
+    bytearray,
+    memoryview,
+    array,
+    Iterator,
+)  # kinds whose changes are not noticed
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
 # Names that let code read attributes without naming them.
-ANY_NAME = {"getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
-            "deepcopy", "replace", "pickle", "eval", "exec"}
+ANY_NAME = {
+    "getattr",
+    "setattr",
+    "hasattr",
+    "vars",
+    "dir",
+    "__dict__",
+    "attrgetter",
+    "asdict",
+    "astuple",
+    "fields",
+    "copy",
+    "deepcopy",
+    "replace",
+    "pickle",
+    "eval",
+    "exec",
+}
 LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds
     MethodType: lambda m: (m.__func__, m.__self__),
     partial: lambda p: (p.func, p.args, p.keywords),
-    BuiltinFunctionType: lambda f: () if isinstance(f.__self__, ModuleType) else (f.__self__,),  # the `get` of a dict
+    BuiltinFunctionType: lambda f: (
+        () if isinstance(f.__self__, ModuleType) else (f.__self__,)
+    ),  # the `get` of a dict
     MethodWrapperType: lambda m: (m.__self__,),
     property: lambda p: (p.fget,),
     cached_property: lambda p: (p.func,),
     staticmethod: lambda m: (m.__func__,),
     classmethod: lambda m: (m.__func__,),
 }
-OF_MODULES = frozenset([*vars(Module()), *dir(Module)])  # attributes and methods of modules that the library reads
+OF_MODULES = frozenset(
+    [*vars(Module()), *dir(Module)]
+)  # attributes and methods of modules that the library reads
 OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
-STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])  # code that reads an optimizer's state names one
+STEPPING = frozenset(
+    ["state", "step", "state_dict", "load_state_dict"]
+)  # code that reads an optimizer's state names one
 # Methods that a training step does not call, as a rule.
-MADE = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
-        "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"}
+MADE = {
+    "__init__",
+    "__new__",
+    "__post_init__",
+    "__init_subclass__",
+    "__repr__",
+    "__str__",
+    "__eq__",
+    "__hash__",
+    "__del__",
+    "__reduce__",
+    "__getstate__",
+    "__setstate__",
+    "__copy__",
+    "__deepcopy__",
+}
 
 
 class Snapshot:
     """The state that a function can reach, at one moment.
 
-    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a container (compile/guards/guard_predicates.py).
-    `tensors`: id -> tensor, for each tensor found.
+    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a
+    container (compile/guards/guard_predicates.py). `tensors`: id -> tensor, for each tensor found.
     """
 
     def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
         self.facts: list[Fact] = []
         self.tensors: dict[int, Tensor] = {}
-        self.flags: list[tuple[Tensor, bool, bool, bool]] = []  # (tensor, whether it has no node, no gradient, no hooks)
-        self.states: list[tuple[Any, Any]] = []  # (generator of random numbers or file, its state or position)
+        self.flags: list[
+            tuple[Tensor, bool, bool, bool]
+        ] = []  # (tensor, whether it has no node, no gradient, no hooks)
+        self.states: list[
+            tuple[Any, Any]
+        ] = []  # (generator of random numbers or file, its state or position)
         self.names: set[str] = set()  # the names in the functions' code
         self.modules: list[dict[str, Any]] = []  # the namespaces of the user's modules
-        self.unnamed: dict[str, list[tuple]] = {}  # attribute name that no code has named yet -> items
+        self.unnamed: dict[
+            str, list[tuple]
+        ] = {}  # attribute name that no code has named yet -> items
         self.seen: set[int] = set()  # ids of visited objects
         self.kept: list[Any] = []  # the visited objects: keeps their ids valid
-        self.placed: set[tuple[int, Any]] = set()  # (id of container, key) of tensors that a run replaces
+        self.placed: set[tuple[int, Any]] = (
+            set()
+        )  # (id of container, key) of tensors that a run replaces
         piece = getattr(function, "__dict__", {}).get("piece")
-        self.apart = frozenset() if piece is None else piece.apart  # code that the piece must not call: compile/capture/trace.py checks
-        self.catches = any([catches(code) for code in self.apart])  # whether the code may catch an error
+        self.apart = (
+            frozenset() if piece is None else piece.apart
+        )  # code that the piece must not call: compile/capture/trace.py checks
+        self.catches = any(
+            [catches(code) for code in self.apart]
+        )  # whether the code may catch an error
         self.unguarded = ""  # a reachable type whose changes are not noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MAX_ITEMS:
@@ -104,7 +180,12 @@ class Snapshot:
         self.complete = not todo
 
     def visit(self, thing: Any, todo: list) -> None:
-        if isinstance(thing, PLAIN) or id(thing) in self.seen or type(thing) is tuple and plain(thing):
+        if (
+            isinstance(thing, PLAIN)
+            or id(thing) in self.seen
+            or type(thing) is tuple
+            and plain(thing)
+        ):
             return
         self.seen.add(id(thing))
         self.kept.append(thing)
@@ -113,13 +194,17 @@ class Snapshot:
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
-            if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):  # not an optimizer's state
+            if ordered and not all(
+                [isinstance(v, (Tensor, dict)) for v in thing.values()]
+            ):  # not an optimizer's state
                 self.facts.append(fact_of(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
             self.visit_object(thing, todo)
-        if isinstance(thing, (dict, list, tuple)) and owned(type(thing)):  # a user's subclass, with methods
+        if isinstance(thing, (dict, list, tuple)) and owned(
+            type(thing)
+        ):  # a user's subclass, with methods
             todo += type(thing), getattr(thing, "__dict__", None)
 
     def visit_tensor(self, thing: Tensor, todo: list) -> None:
@@ -150,36 +235,68 @@ class Snapshot:
         elif isinstance(thing, ModuleType):
             self.visit_module(thing, todo)
         elif isinstance(thing, (attrgetter, methodcaller)):
-            self.mention({name for a in thing.__reduce__()[1] if isinstance(a, str) for name in a.split(".")}, todo)
+            self.mention(
+                {
+                    name
+                    for a in thing.__reduce__()[1]
+                    if isinstance(a, str)
+                    for name in a.split(".")
+                },
+                todo,
+            )
         elif isinstance(thing, FunctionType):
             if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
-                self.visit_function(thing, todo)  # also a library function that is a piece: it wraps a user's function
+                self.visit_function(
+                    thing, todo
+                )  # also a library function that is a piece: it wraps a user's function
         elif isinstance(thing, type):
             library = optimizer_of(thing)
-            note = partial(self.note_named, read=frozenset(dir(library)) - STEPPING) if library else \
-                self.note_named if transparent(thing) else self.note
+            note = (
+                partial(self.note_named, read=frozenset(dir(library)) - STEPPING)
+                if library
+                else self.note_named
+                if transparent(thing)
+                else self.note
+            )
             for base in thing.__mro__:
                 if owned(base):  # class attributes and methods
-                    note(vars(base), [(k, v) for k, v in vars(base).items() if not k.startswith("__") or (
-                        isinstance(v, FunctionType) and k not in MADE)], todo)
+                    note(
+                        vars(base),
+                        [
+                            (k, v)
+                            for k, v in vars(base).items()
+                            if not k.startswith("__")
+                            or (isinstance(v, FunctionType) and k not in MADE)
+                        ],
+                        todo,
+                    )
         else:
             todo.append(type(thing))
-            todo += [EVERYWHERE] if isinstance(thing, Module) else []  # the global hooks on all modules
+            todo += (
+                [EVERYWHERE] if isinstance(thing, Module) else []
+            )  # the global hooks on all modules
             state = getattr(thing, "__dict__", None)
             if state is not None:
-                own = owned(type(thing))  # unguarded data inside a library's object does not forbid a program
+                own = owned(
+                    type(thing)
+                )  # unguarded data inside a library's object does not forbid a program
                 note = self.note_named if transparent(type(thing)) else self.note
                 if optimizer_of(type(thing)):
                     note = partial(self.note_named, read=state.keys() - STEPPING)
-                note(state, [(k, v) for k, v in state.items() if own or not isinstance(v, UNGUARDED)], todo)
+                note(
+                    state,
+                    [(k, v) for k, v in state.items() if own or not isinstance(v, UNGUARDED)],
+                    todo,
+                )
             if owned(type(thing)) and ((slots := Slots(thing)).names or slots.empty):
                 self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
-        """Record the attributes of a user's module that the functions name, and the state of `random` and `numpy.random`.
+        """Record the attributes of a user's module that the functions name, and the state of
+        `random` and `numpy.random`.
 
-        The generators are recorded only if the code names their module: loader threads may draw during a traced run.
-        """
+        The generators are recorded only if the code names their module: loader threads may draw
+        during a traced run."""
         library = module.__name__.partition(".")[0]
         if library == "random":
             self.record_state(random._inst)  # type: ignore[attr-defined]
@@ -191,9 +308,12 @@ class Snapshot:
                 self.item(vars(module), name, vars(module)[name], todo)
 
     def record_state(self, thing: Any) -> None:
-        """Record the state of a generator of random numbers, or the position of a file; if that fails, it is unguarded."""
+        """Record the state of a generator of random numbers, or the position of a file; if that
+        fails, it is unguarded."""
         try:
-            self.states.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
+            self.states.append(
+                (thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing))
+            )
         except Exception:
             self.unguarded = type(thing).__name__
 
@@ -211,7 +331,9 @@ class Snapshot:
         self.mention(names, todo)
         for name in sorted(names & function.__globals__.keys()):
             self.item(function.__globals__, name, function.__globals__[name], todo)
-        todo += [sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules]
+        todo += [
+            sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules
+        ]
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
@@ -226,7 +348,11 @@ class Snapshot:
 
     def note(self, container: Any, items: Any, todo: list) -> None:
         if not isinstance(container, Slots):
-            self.facts.append(fact_of(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
+            self.facts.append(
+                fact_of(
+                    EMPTY if type(container) in (dict, list) and not container else SIZE, container
+                )
+            )
         elif container.empty:
             self.facts.append(fact_of(UNFILLED, container))
         for key, value in list(items):
@@ -235,7 +361,8 @@ class Snapshot:
                 todo.append(key)
 
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
-        """Record the items that code may read: those that the user's code names, and those in `read`, for the library."""
+        """Record the items that code may read: those that the user's code names, and those in
+        `read`, for the library."""
         anything, counting = bool(self.names & ANY_NAME), []
         for key, value in items:
             # code that names any of STEPPING may read the optimizer's state
@@ -252,29 +379,49 @@ class Snapshot:
         todo.append(value)
 
     def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
-        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of items that may."""
+        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of
+        items that may."""
         for fact, now in zip(self.facts, other.facts):
             if found := changed(fact, now):
                 return found
         for (c, key, old), (d, key2, new) in zip(self.items, other.items):
             if not (one(c, d) and (key is key2 or equal(key, key2))):
                 return "there are other objects than before"
-            if not equal(old, new) and (id(c), key) not in free and not (
-                    (id(c), key) in self.placed and stands_for(new, old)) and not (
-                    type(old) is type(new) is tuple and alike(old, new, (id(c), key), free)):
+            if (
+                not equal(old, new)
+                and (id(c), key) not in free
+                and not ((id(c), key) in self.placed and stands_for(new, old))
+                and not (type(old) is type(new) is tuple and alike(old, new, (id(c), key), free))
+            ):
                 return f"{described(key)} was {short(old)} and now is {short(new)}"
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
-        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids of arrays)."""
-        return [(c, key, new) for (c, key, old), (d, key2, new) in zip(self.items, other.items)
-                if c is d and key is key2 and old is not new and type(c) in (dict, list, OrderedDict)
-                and stands_for(new, old) and id(new) not in self.tensors and id(old._array) not in read]
+        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids
+        of arrays)."""
+        return [
+            (c, key, new)
+            for (c, key, old), (d, key2, new) in zip(self.items, other.items)
+            if c is d
+            and key is key2
+            and old is not new
+            and type(c) in (dict, list, OrderedDict)
+            and stands_for(new, old)
+            and id(new) not in self.tensors
+            and id(old._array) not in read
+        ]
 
     def state_difference(self, other: Snapshot) -> str:
-        """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""
-        return next((f"a {type(e).__name__} has gone on" for (e, was), (f, now) in zip(self.states, other.states)
-                     if e is f and was != now), "")
+        """The first generator or file whose state differs between two snapshots, in words; "" if
+        there is none."""
+        return next(
+            (
+                f"a {type(e).__name__} has gone on"
+                for (e, was), (f, now) in zip(self.states, other.states)
+                if e is f and was != now
+            ),
+            "",
+        )
 
 
 def owned(thing: FunctionType | type) -> bool:
@@ -284,14 +431,20 @@ def owned(thing: FunctionType | type) -> bool:
 
 
 def transparent(kind: type) -> bool:
-    """Whether only the user's code and nn.Module read attributes of instances: a user's class or subclass of Module."""
-    return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
+    """Whether only the user's code and nn.Module read attributes of instances: a user's class or
+    subclass of Module."""
+    return owned(kind) and all(
+        [owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__]
+    )
 
 
 def optimizer_of(kind: type) -> type | None:
-    """The library's optimizer class that `kind` is or inherits from; None if `kind` is no optimizer."""
+    """The library's optimizer class that `kind` is or inherits from; None if `kind` is no
+    optimizer."""
     library = next((c for c in kind.__mro__ if not owned(c)), object)
-    return library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
+    return (
+        library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
+    )
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -303,7 +456,8 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes, and the strings, in a function and the functions inside it."""
+    """The names of globals and attributes, and the strings, in a function and the functions inside
+    it."""
     for c in codes_in(code):
         yield from c.co_names
         for k in c.co_consts:  # getattr(self, "scale"), case Layer(scale=1)
@@ -313,22 +467,39 @@ def names_in(code: CodeType) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def imported_in(code: CodeType) -> list[str]:
     """The modules that a function, and the functions inside it, import in their bodies."""
-    return [i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"]
+    return [
+        i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"
+    ]
 
 
 @lru_cache(maxsize=4096)
 def catches(code: CodeType) -> bool:
-    """Whether a function, or one inside it, catches errors by `except`. A `with` statement does not count."""
+    """Whether a function, or one inside it, catches errors by `except`. A `with` statement does not
+    count."""
     for c in codes_in(code):
         names = [i.opname for i in get_instructions(c)]
-        if "suppress" in c.co_names or "SETUP_FINALLY" in names or any([
-                name == "PUSH_EXC_INFO" != then and then != "WITH_EXCEPT_START" for name, then in zip(names, names[1:])]):
+        if (
+            "suppress" in c.co_names
+            or "SETUP_FINALLY" in names
+            or any(
+                [
+                    name == "PUSH_EXC_INFO" != then and then != "WITH_EXCEPT_START"
+                    for name, then in zip(names, names[1:])
+                ]
+            )
+        ):
             return True
     return False
 
 
 def described(key: Any) -> str:
-    return "a variable of the closure" if key is None else f"{key!r}" if isinstance(key, (str, int)) else "an item"
+    return (
+        "a variable of the closure"
+        if key is None
+        else f"{key!r}"
+        if isinstance(key, (str, int))
+        else "an item"
+    )
 
 
 def short(value: Any) -> str:

@@ -1,14 +1,16 @@
-"""Nested arguments and results: tensors in tuples, lists, dicts, named tuples and dataclass objects."""
+"""Nested arguments and results: tensors in tuples, lists, dicts, named tuples and dataclass
+objects."""
+
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator
 from typing import Any, NamedTuple
 
+from rushlight.base.errors import NoArray
+from rushlight.compile.guards.guard_predicates import PLAIN
 from rushlight.core.clock import tick
 from rushlight.core.node import Node
-from rushlight.compile.guards.guard_predicates import PLAIN
-from rushlight.base.errors import NoArray
 from rushlight.core.tensor import Tensor
 
 
@@ -26,7 +28,7 @@ class Frame(NamedTuple):
         if kind is OrderedDict:
             return OrderedDict(zip(names, inside))
         if hasattr(kind, "__post_init__") or issubclass(kind, dict):
-            fields = kind.__dataclass_fields__    # type: ignore[attr-defined]
+            fields = kind.__dataclass_fields__  # type: ignore[attr-defined]
             return kind(**{k: v for k, v in zip(names, inside) if k in fields and fields[k].init})
         made = object.__new__(kind)
         for name, value in zip(names, inside):
@@ -35,7 +37,8 @@ class Frame(NamedTuple):
 
 
 def opened(value: Any) -> tuple[Frame, list] | None:
-    """(frame, elements) of a tuple, an OrderedDict or a dataclass object that holds tensors; None for other values.
+    """(frame, elements) of a tuple, an OrderedDict or a dataclass object that holds tensors; None
+    for other values.
 
     A dataclass object without tensors is treated as a setting.
     """
@@ -45,8 +48,11 @@ def opened(value: Any) -> tuple[Frame, list] | None:
     if kind is OrderedDict:
         return Frame(kind, tuple(value)), list(value.values())
     if hasattr(kind, "__dataclass_fields__"):
-        known = vars(value) if hasattr(value, "__dict__") else {
-            k: getattr(value, k) for k in kind.__dataclass_fields__ if hasattr(value, k)}
+        known = (
+            vars(value)
+            if hasattr(value, "__dict__")
+            else {k: getattr(value, k) for k in kind.__dataclass_fields__ if hasattr(value, k)}
+        )
         if any([isinstance(v, Tensor) for v in known.values()]):
             return Frame(kind, tuple(known)), list(known.values())
     return None
@@ -67,10 +73,19 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
             place += 1
         flat.append(value)
         node, own = value._node, value.__dict__
-        if node is not None and node.hooks is not None:  # hooks may run inside the call and read state without guards
+        if (
+            node is not None and node.hooks is not None
+        ):  # hooks may run inside the call and read state without guards
             raise NoArray
-        return (a.shape, a.dtype.num, a.flags.c_contiguous or a.strides, None if node is None else node.leaf,
-                value._grad is None, place, attributes(own, others) if own else None)
+        return (
+            a.shape,
+            a.dtype.num,
+            a.flags.c_contiguous or a.strides,
+            None if node is None else node.leaf,
+            value._grad is None,
+            place,
+            attributes(own, others) if own else None,
+        )
     if type(value) in (tuple, list):
         return (type(value), *[signature(v, flat, others) for v in value])
     if type(value) is dict:
@@ -93,7 +108,8 @@ def attributes(own: dict, others: list[Any]) -> Any:
 
 
 def contents(value: Any) -> Iterator[Any]:
-    """All elements of nested containers, with classes, keys and lengths: changes if an element is added or replaced."""
+    """All elements of nested containers, with classes, keys and lengths: changes if an element is
+    added or replaced."""
     if isinstance(value, (Tensor, PLAIN)):
         yield value
         if isinstance(value, Tensor):
@@ -114,7 +130,8 @@ def contents(value: Any) -> Iterator[Any]:
 
 
 class SpentBackward(Node):
-    """The node of a result whose backward ran inside the program: a second backward raises an error."""
+    """The node of a result whose backward ran inside the program: a second backward raises an
+    error."""
 
     __slots__ = ()
 
@@ -123,7 +140,8 @@ class SpentBackward(Node):
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
-    """The function's result, made from its plan: `tensors` by number, other values as in the traced run.
+    """The function's result, made from its plan: `tensors` by number, other values as in the traced
+    run.
 
     A "placed" plan also puts tensors into lists and dicts: (container, key, plan).
     """
@@ -144,12 +162,24 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
         return rebuilt(result, tensors, arguments)
     cls, parts = what
     inside = [rebuilt(p, tensors, arguments) for p in parts]
-    return dict(zip(cls, inside)) if kind == "dict" else cls.filled(inside) if kind == "object" else cls(inside)
+    return (
+        dict(zip(cls, inside))
+        if kind == "dict"
+        else cls.filled(inside)
+        if kind == "object"
+        else cls(inside)
+    )
 
 
-def planned(result: Any, arguments: list[Any], state: dict[int, Tensor], place: Callable[[Tensor], tuple[int, bool]],
-            known: Container = ()) -> Any:
-    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made again.
+def planned(
+    result: Any,
+    arguments: list[Any],
+    state: dict[int, Tensor],
+    place: Callable[[Tensor], tuple[int, bool]],
+    known: Container = (),
+) -> Any:
+    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made
+    again.
 
     `known`: ids of objects that existed before the run: the plan returns these very objects.
     """
@@ -158,12 +188,19 @@ def planned(result: Any, arguments: list[Any], state: dict[int, Tensor], place: 
             if a is result:
                 return "argument", i
         return ("value", result) if id(result) in state else ("tensor", place(result))
-    if result is None or isinstance(result, (bool, int, float, complex, str, bytes)) or id(result) in known:
+    if (
+        result is None
+        or isinstance(result, (bool, int, float, complex, str, bytes))
+        or id(result) in known
+    ):
         return "value", result
     if type(result) in (tuple, list):
         return "list", (type(result), [planned(r, arguments, state, place, known) for r in result])
     if type(result) is dict:
-        return "dict", (list(result), [planned(r, arguments, state, place, known) for r in result.values()])
+        return "dict", (
+            list(result),
+            [planned(r, arguments, state, place, known) for r in result.values()],
+        )
     found = opened(result)
     if found is None:
         raise TypeError(f"returns a {type(result).__name__}")

@@ -1,10 +1,13 @@
-"""From a cluster of steps to the text of one Numba function, in which every element is read once and written once.
+"""From a cluster of steps to the text of one Numba function, in which every element is read once
+and written once.
 
-    def kernel(x0, x1, out0):                 # flat: one loop;  rows: a loop over rows around loops over columns, one for
-        for i in range(x0.shape[0]):          # each sum along the row that must be known first;  nest: as many loops as
-            for j in range(x0.shape[1]):      # broadcasting leaves after dimensions are merged
-                out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
+def kernel(x0, x1, out0):                 # flat: one loop;  rows: a loop over rows around loops
+    over columns, one for for i in range(x0.shape[0]):          # each sum along the row that must
+    be known first;  nest: as many loops as
+        for j in range(x0.shape[1]):      # broadcasting leaves after dimensions are merged
+            out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -12,43 +15,102 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.fast.rule_text import REALS, SHORT, Scalar, constant, expression
 from rushlight.compile.graph import Call, Store, Value, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import COLUMN, END, FULL, ROW, SCALAR, Cluster, inputs_of, same_elements
+from rushlight.compile.passes.fuse import (
+    COLUMN,
+    END,
+    FULL,
+    ROW,
+    SCALAR,
+    Cluster,
+    inputs_of,
+    same_elements,
+)
 from rushlight.compile.passes.simplify import uniform
+from rushlight.core.table import TABLE, entries
+from rushlight.fast.rule_text import REALS, SHORT, Scalar, constant, expression
 from rushlight.ops.math import activation as A
 from rushlight.ops.math import elementwise as E
-from rushlight.ops.reduce import reduce
 from rushlight.ops.math import trigonometry as T
-from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
 from rushlight.ops.math.special import lgamma
-from rushlight.core.table import TABLE, entries
+from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
+from rushlight.ops.reduce import reduce
 
 INDEX = "ijklmn"
-BLOCK = 4096                                      # elements added up in the arrays' own dtype before float64 takes over
-MUCH = 1 << 22                                    # elements times cost from which a loop runs in parts: about 0.1 ms
-LONG = 256                                        # elements
+BLOCK = 4096  # elements added up in the arrays' own dtype before float64 takes over
+MUCH = 1 << 22  # elements times cost from which a loop runs in parts: about 0.1 ms
+LONG = 256  # elements
 MOST_COSTLY = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
 STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}
 # How many times longer one element takes than an addition: 12 for functions of many instructions.
-COSTS = dict.fromkeys(entries(
-    T.acos, T.acosh, T.asin, T.asinh, T.atan, T.atan2, T.atanh, T.cos, T.cosh, T.sin, T.sinh, T.tan,
-    E.elu, E.erf, E.erfc, E.exp, E.exp2, E.expm1, E.log, E.log10, E.log1p, E.log2, E.pow, E.sigmoid, E.silu, E.softplus,
-    E.tanh, A.gelu, A.gelu_slope, A.gelu_tanh, A.log_sigmoid, A.mish, binary_cross_entropy_with_logits, lgamma),
-    MOST_COSTLY) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
-PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}  # constants that may stand in the text; others are handed over
+COSTS = dict.fromkeys(
+    entries(
+        T.acos,
+        T.acosh,
+        T.asin,
+        T.asinh,
+        T.atan,
+        T.atan2,
+        T.atanh,
+        T.cos,
+        T.cosh,
+        T.sin,
+        T.sinh,
+        T.tan,
+        E.elu,
+        E.erf,
+        E.erfc,
+        E.exp,
+        E.exp2,
+        E.expm1,
+        E.log,
+        E.log10,
+        E.log1p,
+        E.log2,
+        E.pow,
+        E.sigmoid,
+        E.silu,
+        E.softplus,
+        E.tanh,
+        A.gelu,
+        A.gelu_slope,
+        A.gelu_tanh,
+        A.log_sigmoid,
+        A.mish,
+        binary_cross_entropy_with_logits,
+        lgamma,
+    ),
+    MOST_COSTLY,
+) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
+PLAIN = {
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    4,
+    0.5,
+    -0.5,
+    0.25,
+}  # constants that may stand in the text; others are handed over
 
 
 class Kernel:
     """The text of a loop and what it is called with.
 
-    `reads`, `writes`: values in the order of the parameters, each with the shape it has inside; `numbers`: constants;
-    `slots`: numbers that lie in one array of their dtype, and where.
-    """
+    `reads`, `writes`: values in the order of the parameters, each with the shape it has inside;
+    `numbers`: constants; `slots`: numbers that lie in one array of their dtype, and where."""
 
-    def __init__(self, cluster: Cluster, wanted: set[Value], threads: bool = False, slots: Mapping[Value, int] = {}):
+    def __init__(
+        self,
+        cluster: Cluster,
+        wanted: set[Value],
+        threads: bool = False,
+        slots: Mapping[Value, int] = {},
+    ):
         self.cluster, self.slots = cluster, slots
         self.steps = cluster.steps
         self.stores = {s.target: s for s in self.steps if isinstance(s, Store)}
@@ -58,7 +120,9 @@ class Kernel:
         self.numbers: list[tuple[Any, np.dtype]] = []
         self.uses = counted(self.steps)
         self.merged = shape_of_loops(cluster)
-        self.mode = "rows" if cluster.split is not None else "flat" if len(self.merged) == 1 else "nest"
+        self.mode = (
+            "rows" if cluster.split is not None else "flat" if len(self.merged) == 1 else "nest"
+        )
         self.names: dict[Value, str] = {}
         for letter, group in (("x", self.reads), ("p", list(self.stores)), ("out", self.outs)):
             self.names.update((v, f"{letter}{i}") for i, v in enumerate(group))
@@ -66,13 +130,13 @@ class Kernel:
         self.env: dict[Value, Scalar] = {}
         self.phases = phases(cluster)
         self.parallel = threads and work(cluster) >= MUCH
-        self.sums: list[Any] = []                 # totals that parts of the loop add up, when it runs in parts
-        self.finish: list[str] = []               # what is done with them
+        self.sums: list[Any] = []  # totals that parts of the loop add up, when it runs in parts
+        self.finish: list[str] = []  # what is done with them
         self.lines: list[str] = []
         self.count = 0
         self.body()
 
-    # -- what the caller needs -------------------------------------------------------------------------------------
+    # -- what the caller needs ---------------------------------------------------------------------
 
     @property
     def arguments(self) -> list[Value]:
@@ -102,17 +166,32 @@ class Kernel:
         if level in (SCALAR, END):
             return (False,) * len(self.merged)
         padded = (1,) * (len(self.cluster.space) - len(v.shape)) + v.shape
-        return tuple(padded[d] == self.cluster.space[d] != 1 or level == FULL for _, d in self.merged)
+        return tuple(
+            padded[d] == self.cluster.space[d] != 1 or level == FULL for _, d in self.merged
+        )
 
     def text(self, name: str) -> str:
         """The function, under a name."""
-        parameters = [self.names[v] for v in self.looped] + self.shared + ["sums"] * bool(self.sums) + self.constants()
-        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
+        parameters = (
+            [self.names[v] for v in self.looped]
+            + self.shared
+            + ["sums"] * bool(self.sums)
+            + self.constants()
+        )
+        return (
+            f"def {name}({', '.join(parameters)}):\n"
+            + "\n".join("    " + line for line in self.lines)
+            + "\n"
+        )
 
     def finishing(self, name: str) -> str:
         """The function that turns totals into results, where the loop runs in parts."""
         parameters = ["sums"] + [self.names[v] for v in self.after] + self.constants()
-        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.finish) + "\n"
+        return (
+            f"def {name}({', '.join(parameters)}):\n"
+            + "\n".join("    " + line for line in self.finish)
+            + "\n"
+        )
 
     def constants(self) -> list[str]:
         return [f"c{i}" for i in range(len(self.numbers))]
@@ -120,7 +199,11 @@ class Kernel:
     @property
     def looped(self) -> list[Value]:
         """The arrays of the loop itself."""
-        return [v for v in self.arguments if not (self.sums and v in self.outs and self.cluster.levels[v] == END)]
+        return [
+            v
+            for v in self.arguments
+            if not (self.sums and v in self.outs and self.cluster.levels[v] == END)
+        ]
 
     @property
     def after(self) -> list[Value]:
@@ -128,10 +211,13 @@ class Kernel:
         return [v for v in self.arguments if not any(self.varying(v))]
 
     def division(self) -> list[int]:
-        """For each array of the loop: cut along its rows (1), summed over parts (2), or whole (0)."""
-        return [1 if self.varying(v)[0] else 2 if v in self.outs else 0 for v in self.looped] + [2] * bool(self.sums)
+        """For each array of the loop: cut along its rows (1), summed over parts (2), or whole
+        (0)."""
+        return [1 if self.varying(v)[0] else 2 if v in self.outs else 0 for v in self.looped] + [
+            2
+        ] * bool(self.sums)
 
-    # -- writing the body ------------------------------------------------------------------------------------------
+    # -- writing the body --------------------------------------------------------------------------
 
     def put(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
@@ -179,14 +265,22 @@ class Kernel:
         return str(self.sizes()[loop])
 
     def element(self, steps: Iterable[Any], depth: int, again: Iterable[Value] = ()) -> None:
-        """What happens to one element: reads, the expressions, writes. `again`: values kept from an earlier loop."""
+        """What happens to one element: reads, the expressions, writes. `again`: values kept from an
+        earlier loop."""
         steps = list(steps)
         made = {v for s in steps for v in s.outs}
         for v in again:
-            self.env[v] = Scalar(f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype)
+            self.env[v] = Scalar(
+                f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype
+            )
         for v in dict.fromkeys(v for s in steps for v in read_by(s)):
-            if v not in made and v in self.names and v not in self.outs and any(self.varying(v)) \
-                    and (v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW):
+            if (
+                v not in made
+                and v in self.names
+                and v not in self.outs
+                and any(self.varying(v))
+                and (v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW)
+            ):
                 self.load(v, depth)
         for step in steps:
             if isinstance(step, Call):
@@ -197,7 +291,11 @@ class Kernel:
                     self.put(depth, f"{self.names[v]}[{self.index(v)}] = {self.env[v].text}")
         for step in steps:
             if isinstance(step, Store):
-                self.put(depth, f"{self.names[step.target]}[{self.index(step.target)}] = {self.env[step.value].text}")
+                self.put(
+                    depth,
+                    f"{self.names[step.target]}[{self.index(step.target)}] = "
+                    f"{self.env[step.value].text}",
+                )
 
     def kept_in(self, v: Value) -> str:
         return self.names[v] if v in self.names else f"keep{list(self.keeps).index(v)}"
@@ -241,7 +339,7 @@ class Kernel:
         self.env[v] = Scalar(f"c{self.numbers.index((number, v.dtype))}", v.dtype)
         return self.env[v]
 
-    # -- flat: one long loop, in blocks where it is added up ---------------------------------------------------------
+    # -- flat: one long loop, in blocks where it is added up ---------------------------------------
 
     keeps: dict[Value, None] = {}
     totals: dict[Value, str] = {}
@@ -294,7 +392,7 @@ class Kernel:
         if self.sums:
             self.finish, self.lines = self.lines, loop
 
-    # -- rows: for each row, a loop for each sum that later ones need -------------------------------------------------
+    # -- rows: for each row, a loop for each sum that later ones need ------------------------------
 
     def rows(self) -> None:
         levels = self.cluster.levels
@@ -304,8 +402,12 @@ class Kernel:
         ends = [s for s in self.steps if levels[target_of(s)] == END]
         sums = [s for s in ends if s.entry in REDUCTIONS]
         last = max([self.phases[target_of(s)] for s in self.steps], default=0)
-        steady = {s.outs[0] for s in full if same_elements(s) and levels.get(s.args[0]) in (ROW, SCALAR)}
-        self.keeps = dict.fromkeys(v for s in full for v in s.outs if v not in steady and self.needed_later(v))
+        steady = {
+            s.outs[0] for s in full if same_elements(s) and levels.get(s.args[0]) in (ROW, SCALAR)
+        }
+        self.keeps = dict.fromkeys(
+            v for s in full for v in s.outs if v not in steady and self.needed_later(v)
+        )
         self.prepare(down, sums)
         self.put(0, f"for i in range({self.length(0)}):")
         for i, s in enumerate(sums):
@@ -336,8 +438,13 @@ class Kernel:
 
     def needed_later(self, v: Value) -> bool:
         """Whether a later loop over the same row reads the value again."""
-        return any(self.phases[target_of(s)] + (s.entry in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
-                   > self.phases[v] for s in self.steps if isinstance(s, Call) and v in set(values_in(s.args)))
+        return any(
+            self.phases[target_of(s)]
+            + (s.entry in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
+            > self.phases[v]
+            for s in self.steps
+            if isinstance(s, Call) and v in set(values_in(s.args))
+        )
 
     def row_values(self, across: list[Any], phase: int) -> None:
         """What is known of a row before this loop: computed from the sums of the loop before."""
@@ -382,9 +489,14 @@ def work(cluster: Cluster) -> int:
 
 
 def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
-    """Whether wide vectors pay: functions of many instructions on many elements in a row (10 million sigmoid, tanh and exp
-    with their gradients took 17 ms instead of 26, gelu of 64 x 512 27 us instead of 47)."""
-    return bool(sizes) and sizes[-1] >= LONG and any(COSTS.get(s.entry, 1) == MOST_COSTLY for s in cluster.steps)
+    """Whether wide vectors pay: functions of many instructions on many elements in a row (10
+    million sigmoid, tanh and exp with their gradients took 17 ms instead of 26, gelu of 64 x 512 27
+    us instead of 47)."""
+    return (
+        bool(sizes)
+        and sizes[-1] >= LONG
+        and any(COSTS.get(s.entry, 1) == MOST_COSTLY for s in cluster.steps)
+    )
 
 
 def target_of(step: Call | Store) -> Value:
@@ -397,16 +509,20 @@ def read_by(step: Call | Store) -> list[Value]:
 
 
 def counted(steps: list[Any]) -> dict[Value, int]:
-    """How often each value is read inside the cluster; through a change of shape, as often as what it gives."""
+    """How often each value is read inside the cluster; through a change of shape, as often as what
+    it gives."""
     uses: dict[Value, int] = {}
     for step in reversed(steps):
         for v in (step.value,) if isinstance(step, Store) else values_in(step.args):
-            uses[v] = uses.get(v, 0) + (max(uses.get(step.outs[0], 0), 2) if same_elements(step) else 1)
+            uses[v] = uses.get(v, 0) + (
+                max(uses.get(step.outs[0], 0), 2) if same_elements(step) else 1
+            )
     return uses
 
 
 def phases(cluster: Cluster) -> dict[Value, int]:
-    """In which loop over a row each value is known: one later than the sum along the row that it needs."""
+    """In which loop over a row each value is known: one later than the sum along the row that it
+    needs."""
     found: dict[Value, int] = {}
     for step in cluster.steps:
         if isinstance(step, Store):
@@ -419,10 +535,14 @@ def phases(cluster: Cluster) -> dict[Value, int]:
 
 
 def shape_of_loops(cluster: Cluster) -> list[tuple[int, int]]:
-    """(size, a dimension of the space that stands for it) of each loop: neighbours that all values treat alike merged."""
+    """(size, a dimension of the space that stands for it) of each loop: neighbours that all values
+    treat alike merged."""
     space, n = cluster.space, len(cluster.space)
-    patterns = {tuple(k == m != 1 for k, m in zip((1,) * (n - len(v.shape)) + v.shape, space))
-                for v, level in cluster.levels.items() if level not in (SCALAR, END, FULL)}
+    patterns = {
+        tuple(k == m != 1 for k, m in zip((1,) * (n - len(v.shape)) + v.shape, space))
+        for v, level in cluster.levels.items()
+        if level not in (SCALAR, END, FULL)
+    }
     merged: list[list[int]] = []
     for d in range(n):
         if space[d] == 1 and n > 1 and any(k != 1 for k in space):

@@ -1,25 +1,27 @@
 """A loop as NumPy calls on whole arrays, for a program that runs without Numba.
 
-    def loop_0_whole(x0, x1, out0):           # loop_0:  for i...: for j...: out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
-        out0[...] = maximum(x0 + x1, f32(0))
+def loop_0_whole(x0, x1, out0):           # loop_0:  for i...: for j...: out0[i, j] = maximum(x0[i,
+    j] + x1[j], f32(0)) out0[...] = maximum(x0 + x1, f32(0))
 """
+
 from __future__ import annotations
 
 from collections.abc import Set
 from typing import Any
 
-from rushlight.fast.rule_text import SHORT, Scalar
 from rushlight.compile.graph import Store, Value, values_in
 from rushlight.compile.lower.loop_text import Kernel
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.fuse import COLUMN, END, ROW, Cluster, same_elements
+from rushlight.fast.rule_text import SHORT, Scalar
 from rushlight.ops.reduce import reduce
 
 UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minimum"}
 
 
 class Whole(Kernel):
-    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
+    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n,
+    1)."""
 
     def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False):
         self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
@@ -56,8 +58,12 @@ class Whole(Kernel):
                 self.env[out] = Scalar(name, out.dtype)
             else:
                 self.compute(step, 0)
-            if same_elements(step) and step.args[0] in self.large or step.entry not in REDUCTIONS and any(
-                    v in self.large for v in values_in(step.args)):
+            if (
+                same_elements(step)
+                and step.args[0] in self.large
+                or step.entry not in REDUCTIONS
+                and any(v in self.large for v in values_in(step.args))
+            ):
                 self.large.add(out)
             if out in self.outs:
                 later.append(f"{self.place_of(out)} = {self.named(out)}")
@@ -73,11 +79,12 @@ class Whole(Kernel):
         return self.env[v].text
 
     def lifted(self, v: Value) -> str:
-        """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the loop's shape."""
+        """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the
+        loop's shape."""
         varying, name = self.varying(v), self.names[v]
         if not any(varying):
             return f"{name}[()]"
-        if all(varying[varying.index(True):]):
+        if all(varying[varying.index(True) :]):
             return name
         return f"{name}[{', '.join(':' if varies else 'None' for varies in varying)}]"
 
@@ -86,7 +93,8 @@ class Whole(Kernel):
         return text if text.endswith("]") else f"{text}[...]"
 
     def total(self, step: Any) -> str:
-        """The text of a reduction: of rows, shape (n, 1), of columns, shape (m,), or of all elements."""
+        """The text of a reduction: of rows, shape (n, 1), of columns, shape (m,), or of all
+        elements."""
         x, level = step.args[0], self.cluster.levels[step.outs[0]]
         text, dtype = self.operand(x).text, SHORT[step.outs[0].dtype.name]
         if x not in self.large:
@@ -101,5 +109,6 @@ class Whole(Kernel):
         return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
-        """The function's text; "" if the loop's own text needs no Numba: it computes numbers without a loop."""
+        """The function's text; "" if the loop's own text needs no Numba: it computes numbers
+        without a loop."""
         return super().text(name) if self.merged and self.cluster.space else ""

@@ -1,7 +1,9 @@
-"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory that is planned once.
+"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory
+that is planned once.
 
 The text can be read, printed and run: it names the user's line over each statement.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -9,30 +11,39 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.kernels.summation import FEW
-from rushlight.fast.rule_text import SHORT
-from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, is_view, lineage, parents_of
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_reshape,
+    is_view,
+    lineage,
+    parents_of,
+)
 from rushlight.compile.lower.join_statements import MAX_JOINED, MAX_SMALL_WORK, Joints, call, early
 from rushlight.compile.lower.loop_text import Kernel, slots_of, work
 from rushlight.compile.lower.memory_plan import Plan, orders
-from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import Cluster, Fusion, same_elements
-from rushlight.compile.passes.fold_transposes import is_transpose
-from rushlight.compile.passes.simplify import uniform
-from rushlight.compile.report import Item, Parts, item_of, kind, place_of
+from rushlight.compile.lower.numpy_loops import Whole
 from rushlight.compile.lower.small_matmul import COPY, is_small
 from rushlight.compile.lower.small_matmul import text as product_text
-from rushlight.compile.lower.numpy_loops import Whole
-from rushlight.ops.math import elementwise as E
-from rushlight.ops.reduce import reduce
-from rushlight.ops.nn.dropout import dropout_mask
-from rushlight.ops.linalg.matmul import mm, mv
-from rushlight.ops.shape.views import contiguous, transpose
+from rushlight.compile.passes.decompose import REDUCTIONS
+from rushlight.compile.passes.fold_transposes import is_transpose
+from rushlight.compile.passes.fuse import Cluster, Fusion, same_elements
+from rushlight.compile.passes.simplify import uniform
+from rushlight.compile.report import Item, Parts, item_of, kind, place_of
 from rushlight.core.table import TABLE, entries
+from rushlight.fast.rule_text import SHORT
+from rushlight.kernels.summation import FEW
+from rushlight.ops.linalg.matmul import mm, mv
+from rushlight.ops.math import elementwise as E
+from rushlight.ops.nn.dropout import dropout_mask
+from rushlight.ops.reduce import reduce
+from rushlight.ops.shape.views import contiguous, transpose
 
 # What NumPy does as fast as a loop, of few elements.
 SIMPLE = entries(E.add, E.sub, E.mul, E.div, E.neg, E.sqrt, E.maximum, E.minimum)
-MANY = 16                                         # numbers that a loop of numbers is given one by one
+MANY = 16  # numbers that a loop of numbers is given one by one
 
 HEADER = '''"""{title}"""
 import numpy as np
@@ -44,46 +55,69 @@ from rushlight.compile.lower.runtime import (
 
 
 class Lowering:
-    """Writes the program of one graph. `text` is the whole module, `constants` what it needs besides.
+    """Writes the program of one graph. `text` is the whole module, `constants` what it needs
+    besides.
 
-    `mark`: what its names begin with, where it shares a module with another program; `like`: what eager hands out.
-    """
+    `mark`: what its names begin with, where it shares a module with another program; `like`: what
+    eager hands out."""
 
-    def __init__(self, graph: Graph, title: str, names: list[str], fuse: bool = True, threads: bool = True, mark: str = "",
-                 like: Mapping[Value, np.ndarray] | None = None):
+    def __init__(
+        self,
+        graph: Graph,
+        title: str,
+        names: list[str],
+        fuse: bool = True,
+        threads: bool = True,
+        mark: str = "",
+        like: Mapping[Value, np.ndarray] | None = None,
+    ):
         self.graph, self.threads, self.mark, self.fuse = graph, threads, mark, fuse
         self.constants: dict[str, Any] = {}
         self.count = 0
-        self.kernels: dict[str, str] = {}         # text of a loop without its name -> its name
-        self.wholes: dict[str, str] = {}          # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
-        self.setup: list[str] = []                # statements that run once
-        self.binding: list[str] = []              # statements that run when a parameter gets other memory
+        self.kernels: dict[str, str] = {}  # text of a loop without its name -> its name
+        self.wholes: dict[
+            str, str
+        ] = {}  # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
+        self.setup: list[str] = []  # statements that run once
+        self.binding: list[str] = []  # statements that run when a parameter gets other memory
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
-        self.steady = set(self.bound)             # arrays that change only then
-        self._views: list[str] = []                # what binding hands to each run
-        self.lines: list[str] = []                # statements of each run
+        self.steady = set(self.bound)  # arrays that change only then
+        self._views: list[str] = []  # what binding hands to each run
+        self.lines: list[str] = []  # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         near = [False, *(fuse and is_little(item) for item in self.items), False]
-        self.items = [step for i, item in enumerate(self.items) for step in self.split(item, near[i] or near[i + 2])]
+        self.items = [
+            step
+            for i, item in enumerate(self.items)
+            for step in self.split(item, near[i] or near[i + 2])
+        ]
         self.parents = parents = parents_of(graph)
         self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
         for v, name in zip(graph.inputs, names):
             v.name = name
-        self.static: set[Value] = set()           # arrays that stay the same from run to run
+        self.static: set[Value] = set()  # arrays that stay the same from run to run
         self.dense = {v for v in graph.inputs if v._array.flags.c_contiguous}
-        self.lying: dict[Value, np.ndarray] = {}  # for views of memory that stays: arrays that lie as they do
+        self.lying: dict[
+            Value, np.ndarray
+        ] = {}  # for views of memory that stays: arrays that lie as they do
         self.plan = Plan(self.items, parents)
-        self.planned: list[int] = []              # which statements of the setup wait for the plan to say where
+        self.planned: list[int] = []  # which statements of the setup wait for the plan to say where
         self.new: list[tuple[tuple, np.dtype]] = []
-        self.turned: dict[Value, Value] = {}      # transposes of matrices that lie in order, and what they show
-        self.later: dict[Value, Call] = {}        # those that nobody has asked for yet
-        self.slots: dict[Value, int] = {}         # numbers that share one array, and their places
-        self.rooms: dict[str, int] = {}           # how many are in each
+        self.turned: dict[
+            Value, Value
+        ] = {}  # transposes of matrices that lie in order, and what they show
+        self.later: dict[Value, Call] = {}  # those that nobody has asked for yet
+        self.slots: dict[Value, int] = {}  # numbers that share one array, and their places
+        self.rooms: dict[str, int] = {}  # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
         self.orders = orders(graph, parents, like or {})
         self.last_line: Any = None
-        self.passing: dict[Value, list[str]] = {}               # large results of kernels, names that hold their memory
-        self.probes: list[tuple[int, list[Value]]] = []         # after how many lines an item has run, and what it wrote
+        self.passing: dict[
+            Value, list[str]
+        ] = {}  # large results of kernels, names that hold their memory
+        self.probes: list[
+            tuple[int, list[Value]]
+        ] = []  # after how many lines an item has run, and what it wrote
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
             self.plan.now, before = i, len(self.lines)
@@ -93,13 +127,25 @@ class Lowering:
             steps = getattr(item, "steps", None) or [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or list(item.outs)
-            self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
-        functions = self.functions(self.lines)    # first: results may be constants
+            self.report.append(
+                item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line])
+            )
+        functions = self.functions(self.lines)  # first: results may be constants
         self.plan.settle()
         for k, lease in zip(self.planned, self.plan.leases):
             self.setup[k] = self.setup[k].replace("START", str(lease.start))
-        self.parts = Parts(title, mark, self.constants, self.loops(), self.wholes, self.memory(), functions, self.new,
-                           [(v.name, kind(v)) for v in graph.inputs], [v.name for v in self.bound])
+        self.parts = Parts(
+            title,
+            mark,
+            self.constants,
+            self.loops(),
+            self.wholes,
+            self.memory(),
+            functions,
+            self.new,
+            [(v.name, kind(v)) for v in graph.inputs],
+            [v.name for v in self.bound],
+        )
         self.joints = Joints(self.lines, mark)
         self.text = self.module()
 
@@ -107,14 +153,29 @@ class Lowering:
         """What an item has written down; a view has written nothing."""
         if isinstance(item, Cluster):
             made = self.wanted(item)
-            return [v for s in item.steps for v in ([s.target] if isinstance(s, Store) else s.outs)
-                    if isinstance(s, Store) or v in made]
-        return [item.target] if isinstance(item, Store) else [] if item.outs and is_view(item) else list(item.outs)
+            return [
+                v
+                for s in item.steps
+                for v in ([s.target] if isinstance(s, Store) else s.outs)
+                if isinstance(s, Store) or v in made
+            ]
+        return (
+            [item.target]
+            if isinstance(item, Store)
+            else []
+            if item.outs and is_view(item)
+            else list(item.outs)
+        )
 
     def split(self, item: Any, among: bool) -> Iterable[Any]:
-        """A cluster that is not worth a loop of its own as its steps; `among` others of little work it is, to be joined."""
-        if isinstance(item, Cluster) and (all(same_elements(s) for s in item.steps) or len(item.steps) == 1 and self.simple(
-                item.steps[0]) and not (among and is_little(item))):
+        """A cluster that is not worth a loop of its own as its steps; `among` others of little work
+        it is, to be joined."""
+        if isinstance(item, Cluster) and (
+            all(same_elements(s) for s in item.steps)
+            or len(item.steps) == 1
+            and self.simple(item.steps[0])
+            and not (among and is_little(item))
+        ):
             return item.steps
         return [item]
 
@@ -125,7 +186,7 @@ class Lowering:
             return True
         return step.entry in SIMPLE and step.outs[0].size < 1 << 16
 
-    # -- statements ------------------------------------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------
 
     def write(self, item: Any) -> None:
         self.comment(item)
@@ -152,13 +213,17 @@ class Lowering:
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
             whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
-            self.wholes[name] = whole.text(f"{name}_whole") if whole else ""       # numbers: the text itself will do
+            self.wholes[name] = (
+                whole.text(f"{name}_whole") if whole else ""
+            )  # numbers: the text itself will do
         for v in kernel.outs:
             if v not in self.slots:
                 self.make(v)
         given = {v: self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments}
         numbers = [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
-        arrays = [given[v] for v in kernel.looped] + [f"{self.mark}{name}" for name in kernel.shared]
+        arrays = [given[v] for v in kernel.looped] + [
+            f"{self.mark}{name}" for name in kernel.shared
+        ]
         if not kernel.parallel:
             self.lines.append(call(name, [*arrays, *numbers], is_little(cluster)))
             return
@@ -174,8 +239,13 @@ class Lowering:
 
     def write_copy(self, store: Store) -> None:
         target, value = self.array(store.target), self.array(store.value)
-        if not (self.fuse and {store.target, store.value} <= self.dense and store.target.dtype == store.value.dtype
-                and 0 < store.target.size < MAX_SMALL_WORK and store.target.dtype.char not in "eV"):    # Numba has no halves
+        if not (
+            self.fuse
+            and {store.target, store.value} <= self.dense
+            and store.target.dtype == store.value.dtype
+            and 0 < store.target.size < MAX_SMALL_WORK
+            and store.target.dtype.char not in "eV"
+        ):  # Numba has no halves
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
@@ -183,8 +253,8 @@ class Lowering:
         self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
-        """Which numbers a loop finds in one array, and where. As arguments of their own, each costs LLVM more than what is
-        done with it: a graph of 1000 numbers compiled in 41 s, so in 14."""
+        """Which numbers a loop finds in one array, and where. As arguments of their own, each costs
+        LLVM more than what is done with it: a graph of 1000 numbers compiled in 41 s, so in 14."""
         for v in kernel.outs:
             if v not in self.escaping:
                 name = f"{self.mark}{slots_of(v)}"
@@ -203,8 +273,11 @@ class Lowering:
     def wanted(self, cluster: Cluster) -> set[Value]:
         """What a cluster makes that others read."""
         own = {id(s) for s in cluster.steps}
-        return {v for v in cluster.made
-                if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))}
+        return {
+            v
+            for v in cluster.made
+            if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))
+        }
 
     def write_call(self, call: Call) -> None:
         if not call.outs:
@@ -212,22 +285,35 @@ class Lowering:
             return
         op = TABLE[call.op]
         out = call.outs[0]
-        if call.runs(mm, mv) and self.fuse and is_small(call) and {
-                self.turned.get(v, v) for v in call.args} <= self.dense:
+        if (
+            call.runs(mm, mv)
+            and self.fuse
+            and is_small(call)
+            and {self.turned.get(v, v) for v in call.args} <= self.dense
+        ):
             self.write_product(call)
         elif call.runs(mm) and out.dtype.name in SHORT and out.dtype.kind == "f":
             self.make(out)
-            self.lines.append(f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})")
+            self.lines.append(
+                f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})"
+            )
         elif isinstance(op.kernel, np.ufunc) and len(call.outs) == 1 and self.direct(call):
             self.make(out)
             given = ", ".join(self.array(v) for v in call.args)
             self.lines.append(f"np.{op.kernel.__name__}({given}, out={out.name})")
-        elif call.runs(reduce.sum) and call.args[0].size < FEW and out.dtype == call.args[0].dtype and (
-                out.dtype.name in SHORT):
-            # of more, the op's own kernel is as exact as eager, and faster: 32768 x 32 by columns 65 us, not 555
+        elif (
+            call.runs(reduce.sum)
+            and call.args[0].size < FEW
+            and out.dtype == call.args[0].dtype
+            and (out.dtype.name in SHORT)
+        ):
+            # of more, the op's own kernel is as exact as eager, and faster: 32768 x 32 by columns
+            # 65 us, not 555
             self.make(out)
-            self.lines.append(f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
-                              f"{bool(call.args[2])})")
+            self.lines.append(
+                f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
+                f"{bool(call.args[2])})"
+            )
         elif is_view(call):
             self.write_view(call)
         else:
@@ -239,14 +325,19 @@ class Lowering:
         turns = a is not step.args[0], b is not step.args[1]
         name = self.loop(product_text(step, *turns))
         a_text, b_text = (f"{x}.T" if turn else x for x, turn in zip("ab", turns))
-        self.wholes.setdefault(name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
+        self.wholes.setdefault(
+            name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n"
+        )
         self.make(step.outs[0])
         self.lines.append(call(name, [self.array(a), self.array(b), step.outs[0].name], True))
 
     def direct(self, call: Call) -> bool:
         """Whether a ufunc gives what was traced, in its dtype, without help."""
         out = call.outs[0]
-        return all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args) and out.dtype.kind in "fi"
+        return (
+            all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args)
+            and out.dtype.kind in "fi"
+        )
 
     def write_view(self, call: Call) -> None:
         """Another look at the same memory; once for all where the memory stays the same."""
@@ -278,30 +369,40 @@ class Lowering:
             self.bind(out.name, text)
         else:
             line = f"{out.name} = {text}"
-            self.lines.append(early(line) if is_turn(call) or is_reshape(call) and not copies else line)
+            self.lines.append(
+                early(line) if is_turn(call) or is_reshape(call) and not copies else line
+            )
             self.holds(out.name, x)
 
     def looks(self, call: Call, x: Value, out: Value) -> bool:
-        """Whether the statement may copy, as `reshape` does of what does not lie in order. Where it is known how x lies, the
-        same is done to an array that lies so, whose numbers nobody reads."""
+        """Whether the statement may copy, as `reshape` does of what does not lie in order. Where it
+        is known how x lies, the same is done to an array that lies so, whose numbers nobody
+        reads."""
         like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
         if like is None or x not in self.static:
             return (is_reshape(call) or call.runs(contiguous)) and x not in self.dense
-        self.lying[out] = made = like.reshape(out.shape) if is_reshape(call) else TABLE[call.op].kernel(like, *call.args[1:])
+        self.lying[out] = made = (
+            like.reshape(out.shape)
+            if is_reshape(call)
+            else TABLE[call.op].kernel(like, *call.args[1:])
+        )
         return not np.may_share_memory(like, made)
 
     def write_plain(self, call: Call) -> None:
         """The op's own kernel, which makes its own memory."""
-        if call.runs(dropout_mask):             # its array counts by its layout
+        if call.runs(dropout_mask):  # its array counts by its layout
             call.args[0].name = f"{self.mark}k{len(self.constants)}"
             self.constants[call.args[0].name] = call.args[0]._array
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
-            v.name = self.name("r")               # which need not lie in memory as the traced one did
+            v.name = self.name("r")  # which need not lie in memory as the traced one did
             if v.size * v.dtype.itemsize >= MAX_SMALL_WORK and not call.shares:
                 self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
-        names, listed = ", ".join(v.name for v in call.outs), bool(TABLE[call.op].options.get("list"))
+        names, listed = (
+            ", ".join(v.name for v in call.outs),
+            bool(TABLE[call.op].options.get("list")),
+        )
         if [v.shape for v in call.outs] == [()] and not listed:
             made = f"asarray({made})"
         self.lines.append(f"{names}{',' * listed} = {made}")
@@ -313,13 +414,14 @@ class Lowering:
                 self.passing[home].append(name)
 
     def drop(self, item: int) -> None:
-        """Let go of large results that nobody reads after this item: the next ones take their memory."""
+        """Let go of large results that nobody reads after this item: the next ones take their
+        memory."""
         for v in [v for v in self.passing if self.plan.ends[v] <= item]:
             names = self.passing.pop(v)
             if v not in self.escaping:
                 self.lines.append(f"del {', '.join(names)}")
 
-    # -- arrays ----------------------------------------------------------------------------------------------------
+    # -- arrays ------------------------------------------------------------------------------------
 
     def make(self, v: Value) -> None:
         """Memory for a value: planned, or new at each run if the world gets to see it."""
@@ -341,7 +443,9 @@ class Lowering:
             return name
         text = f"{name}.reshape({shape})"
         if v not in self.dense:
-            self.lines.append(f"{(again := self.name('v'))} = {text}")      # may copy, so not before what writes there
+            self.lines.append(
+                f"{(again := self.name('v'))} = {text}"
+            )  # may copy, so not before what writes there
             self.holds(again, v)
             return again
         if v not in self.static and v not in self.steady:
@@ -370,7 +474,11 @@ class Lowering:
         if v.kind == "constant" and not v.name:
             v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
-            self.constants[v.name] = np.asarray(v._array, order="C") if number is None else np.full(v.shape, number, v.dtype)
+            self.constants[v.name] = (
+                np.asarray(v._array, order="C")
+                if number is None
+                else np.full(v.shape, number, v.dtype)
+            )
             self.static.add(v)
             self.dense.add(v)
         return v.name
@@ -382,20 +490,34 @@ class Lowering:
         if type(a) in (tuple, list):
             inside = ", ".join(map(self.setting, a))
             return f"[{inside}]" if type(a) is list else f"({inside}{',' if len(a) == 1 else ''})"
-        if a is None or a is Ellipsis or type(a) in (bool, int, str, slice) or (type(a) is float and np.isfinite(a)):
+        if (
+            a is None
+            or a is Ellipsis
+            or type(a) in (bool, int, str, slice)
+            or (type(a) is float and np.isfinite(a))
+        ):
             return repr(a)
         name = f"{self.mark}k{len(self.constants)}"
         self.constants[name] = a
         return name
 
-    # -- the whole -------------------------------------------------------------------------------------------------
+    # -- the whole ---------------------------------------------------------------------------------
 
     def module(self) -> str:
-        """The text as rushlight runs it; `standalone` makes one of the parts that runs without rushlight."""
+        """The text as rushlight runs it; `standalone` makes one of the parts that runs without
+        rushlight."""
         parts, joints = self.parts, self.joints
         loops = [f"\n@loop\n{text}" for text in parts.loops.values()]
-        return "\n".join([HEADER.format(title=parts.title), *loops, *joints.texts, parts.memory, *joints.setup,
-                          self.functions(joints.lines)])
+        return "\n".join(
+            [
+                HEADER.format(title=parts.title),
+                *loops,
+                *joints.texts,
+                parts.memory,
+                *joints.setup,
+                self.functions(joints.lines),
+            ]
+        )
 
     def loops(self) -> dict[str, str]:
         """The name of each loop and its text."""
@@ -403,11 +525,17 @@ class Lowering:
 
     def memory(self) -> str:
         """The statements that run once."""
-        return ("\n# memory, used again where a value is no longer needed: "
-                f"{self.plan.size / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
-                f"{self.mark}place = memory({self.plan.size})\n"
-                + "".join(f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n" for name, n in self.rooms.items())
-                + "\n".join(self.setup) + "\n")
+        return (
+            "\n# memory, used again where a value is no longer needed: "
+            f"{self.plan.size / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
+            f"{self.mark}place = memory({self.plan.size})\n"
+            + "".join(
+                f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n"
+                for name, n in self.rooms.items()
+            )
+            + "\n".join(self.setup)
+            + "\n"
+        )
 
     def functions(self, statements: list[str]) -> str:
         """`bind`, where there is something to bind, and `run`."""
@@ -418,29 +546,49 @@ class Lowering:
         if self._views:
             lines = [*self.binding, f"return {', '.join(self._views)},"]
             bound = ", ".join(v.name for v in self.bound)
-            text = f"\ndef {self.mark}bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n\n"
+            text = (
+                f"\ndef {self.mark}bind({bound}):\n"
+                + "\n".join("    " + line for line in lines)
+                + "\n\n"
+            )
         self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self._views])
         self.last = body[-1]
-        return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
+        return (
+            f"{text}\ndef {self.mark}run({self.inputs}):\n"
+            + "\n".join("    " + line for line in body)
+            + "\n"
+        )
 
     def handed(self, v: Value) -> str:
-        """A result, as eager lays it out: of what is the program's own, and the same in each run, a copy, as the world may
-        write to it."""
+        """A result, as eager lays it out: of what is the program's own, and the same in each run, a
+        copy, as the world may write to it."""
         own = any([x.kind == "constant" for x in lineage(v, self.parents)])
         text, axes = self.array(v) + ".copy()" * own, self.orders.get(v)
-        return text if axes is None or axes == sorted(axes) and (v in self.dense or own) else f"laid({text}, {axes})"
+        return (
+            text
+            if axes is None or axes == sorted(axes) and (v in self.dense or own)
+            else f"laid({text}, {axes})"
+        )
 
     def watched(self, call: str) -> str:
         """The text of `run`, with a call after each item: `call(i, what it has written...)`."""
         lines, done = [], 0
         for i, (end, made) in enumerate(self.probes):
-            lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self._array, made)])})"]
+            lines += [
+                *self.lines[done:end],
+                f"{call}({', '.join([str(i), *map(self._array, made)])})",
+            ]
             done = end
-        return f"def watched({call}, {self.inputs}):\n" + "\n".join("    " + line for line in (*lines, self.last)) + "\n"
+        return (
+            f"def watched({call}, {self.inputs}):\n"
+            + "\n".join("    " + line for line in (*lines, self.last))
+            + "\n"
+        )
 
 
 def is_little(item: Any) -> bool:
-    """Whether a call from Python costs as much as what an item does; of what can be called from a compiled function."""
+    """Whether a call from Python costs as much as what an item does; of what can be called from a
+    compiled function."""
     if isinstance(item, Cluster):
         return len(item.steps) < MAX_JOINED and work(item) < MAX_SMALL_WORK
     return item.runs(mm, mv) and is_small(item)
@@ -451,5 +599,6 @@ def is_turn(call: Call) -> bool:
 
 
 def shortest(number: Any, dtype: np.dtype) -> str:
-    """The number as its dtype prints it: 0.1, not the double nearest to the float32 nearest to it."""
+    """The number as its dtype prints it: 0.1, not the double nearest to the float32 nearest to
+    it."""
     return str(dtype.type(number))

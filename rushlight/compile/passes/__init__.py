@@ -1,4 +1,5 @@
 """Graph to graph: each pass makes the program shorter or cheaper and leaves its results alone."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -6,20 +7,26 @@ from typing import Any
 
 from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.passes.decompose import decompose
-from rushlight.compile.passes.incremental_cat import extend
-from rushlight.compile.passes.slice_pushdown import narrow
-from rushlight.compile.passes.fold_transposes import turn_products
-from rushlight.compile.passes.simplify import simplify
 from rushlight.compile.passes.embedding_matmul import look_up_later
+from rushlight.compile.passes.fold_transposes import turn_products
+from rushlight.compile.passes.incremental_cat import extend
+from rushlight.compile.passes.simplify import simplify
+from rushlight.compile.passes.slice_pushdown import narrow
 from rushlight.compile.report import listing
 
 PASSES: dict[str, Callable[[Graph], None]] = {
-    "extend": extend, "narrow": narrow, "decompose": decompose, "tables": look_up_later, "products": turn_products,
-    "simplify": simplify}
+    "extend": extend,
+    "narrow": narrow,
+    "decompose": decompose,
+    "tables": look_up_later,
+    "products": turn_products,
+    "simplify": simplify,
+}
 
 
 def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
-    """All passes before fusion, in order, but for those that `options` switches off: {"simplify": False}.
+    """All passes before fusion, in order, but for those that `options` switches off: {"simplify":
+    False}.
 
     `options["show"]`: called with the text of the graph, before and after each pass.
     """
@@ -31,4 +38,8 @@ def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
             before = len(graph.steps)
             change(graph)
             drop_unused(graph)
-            show(f"-- after {name}: {before} steps became {len(graph.steps)}\n{listing(graph)}" if "show" in options else "")
+            show(
+                f"-- after {name}: {before} steps became {len(graph.steps)}\n{listing(graph)}"
+                if "show" in options
+                else ""
+            )

@@ -1,4 +1,6 @@
-"""Ops that fuse better in parts: softmax is a largest element, an exponential and a sum, and so on."""
+"""Ops that fuse better in parts: softmax is a largest element, an exponential and a sum, and so
+on."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,11 +10,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
-from rushlight.ops.nn import loss, normalization
-from rushlight.ops.linalg import matmul
+from rushlight.core.table import Op, entries
+from rushlight.kernels.shape import keys_of
 from rushlight.ops.index import along_dim
-from rushlight.ops.reduce import reduce
-from rushlight.ops.shape import views
+from rushlight.ops.linalg import matmul
 from rushlight.ops.math.elementwise import (
     add,
     bitwise_and,
@@ -27,9 +28,10 @@ from rushlight.ops.math.elementwise import (
     sub,
     where,
 )
-from rushlight.kernels.shape import keys_of
+from rushlight.ops.nn import loss, normalization
+from rushlight.ops.reduce import reduce
+from rushlight.ops.shape import views
 from rushlight.ops.shape.views import getitem, reshape, to, transpose
-from rushlight.core.table import Op, entries
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
@@ -38,16 +40,21 @@ REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
 PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
 
 
-def parts(op: Any, suits: Callable[[Call], bool] = lambda step: True) -> Callable[[Callable], Callable]:
+def parts(
+    op: Any, suits: Callable[[Call], bool] = lambda step: True
+) -> Callable[[Callable], Callable]:
     """The function writes a call of `op` in parts, where the call `suits`."""
+
     def register(function: Callable) -> Callable:
         PARTS[op.op] = function, suits
         return function
+
     return register
 
 
 class Builder:
-    """Appends calls of ops, which are given as functions, knowing the shape and dtype of what they give."""
+    """Appends calls of ops, which are given as functions, knowing the shape and dtype of what they
+    give."""
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
@@ -62,12 +69,19 @@ class Builder:
     def element(self, op: Callable, *args: Any, dtype: np.dtype | None = None) -> Value:
         """An elementwise op; Python numbers become constants of the first value's dtype."""
         first = next(a for a in args if isinstance(a, Value))
-        whole = tuple(a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant") for a in args)
-        return self.call(op, *whole, shape=np.broadcast_shapes(*(a.shape for a in whole)), dtype=dtype)
+        whole = tuple(
+            a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant")
+            for a in args
+        )
+        return self.call(
+            op, *whole, shape=np.broadcast_shapes(*(a.shape for a in whole)), dtype=dtype
+        )
 
     def where(self, c: Value, x: Value, y: float) -> Value:
         other = Value(np.asarray(y, x.dtype), "constant")
-        return self.call(where, c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype)
+        return self.call(
+            where, c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype
+        )
 
     def check(self, name: str, *args: Any) -> None:
         """A test of the data, which raises what eager would raise."""
@@ -78,21 +92,31 @@ class Builder:
         column = self.call(reshape, target, (*target.shape, 1), shape=(*target.shape, 1))
         found = chosen(self, column, classes)
         if 0 <= ignore_index < classes:
-            found = self.element(bitwise_and, found, self.element(ne, column, ignore_index, dtype=np.dtype(bool)))
+            found = self.element(
+                bitwise_and, found, self.element(ne, column, ignore_index, dtype=np.dtype(bool))
+            )
         return found
 
     def count(self, target: Value, ignore_index: int, dtype: np.dtype) -> Value:
         """How many rows are not ignored, as a number of a real dtype."""
         valid = self.element(ne, target, ignore_index, dtype=np.dtype(bool))
-        return self.reduce(reduce.sum, self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False)
+        return self.reduce(
+            reduce.sum,
+            self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype),
+            None,
+            False,
+        )
 
     def reduce(self, op: Callable, x: Value, dims: tuple | None, keepdim: bool = True) -> Value:
         dims = tuple(range(len(x.shape))) if dims is None else dims
-        shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
+        shape = tuple(
+            1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims
+        )
         return self.call(op, x, dims, keepdim, shape=shape)
 
 
-# -- which calls suit ----------------------------------------------------------------------------------------------------
+# -- which calls suit ------------------------------------------------------------------------------
+
 
 def has_dims(step: Call) -> bool:
     return len(step.args[0].shape) > 0
@@ -135,7 +159,12 @@ def shares_matrix(step: Call) -> bool:
 def one_a_row(step: Call) -> bool:
     """Whether an index picks one column in each row of a matrix."""
     x, index, dim = step.args[0], step.args[1], step.args[-1]
-    return len(x.shape) == 2 and dim == 1 and index.dtype == np.int64 and index.shape == (x.shape[0], 1)
+    return (
+        len(x.shape) == 2
+        and dim == 1
+        and index.dtype == np.int64
+        and index.shape == (x.shape[0], 1)
+    )
 
 
 def one_a_row_of_zeros(step: Call) -> bool:
@@ -146,14 +175,20 @@ def one_a_row_of_zeros(step: Call) -> bool:
 def by_classes(step: Call, classes: Value) -> bool:
     """Whether a loss of rows of `classes` has no weights, and is reduced."""
     target, weight, reduction = step.args[1], step.args[2], step.args[-1]
-    return len(classes.shape) == 2 and target.dtype == np.int64 and weight is None and reduction != "none"
+    return (
+        len(classes.shape) == 2
+        and target.dtype == np.int64
+        and weight is None
+        and reduction != "none"
+    )
 
 
 def uniform_zero(v: Value) -> bool:
     return v.kind == "constant" and not v._array.any()
 
 
-# -- the parts -----------------------------------------------------------------------------------------------------------
+# -- the parts -------------------------------------------------------------------------------------
+
 
 @parts(reduce.softmax, has_dims)
 def softmax(b: Builder, x: Value, dim: int) -> Value:
@@ -164,15 +199,22 @@ def softmax(b: Builder, x: Value, dim: int) -> Value:
 @parts(reduce.log_softmax, has_dims)
 def log_softmax(b: Builder, x: Value, dim: int) -> Value:
     shifted = b.element(sub, x, b.reduce(reduce.amax, x, (dim,)))
-    return b.element(sub, shifted, b.element(log, b.reduce(reduce.sum, b.element(exp, shifted), (dim,))))
+    return b.element(
+        sub, shifted, b.element(log, b.reduce(reduce.sum, b.element(exp, shifted), (dim,)))
+    )
 
 
 @parts(reduce.sum, around_a_dimension)
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the time; a
-    convolution's bias is such a sum)."""
+    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the
+    time; a convolution's bias is such a sum)."""
     last = trailing(dims, len(x.shape))
-    return b.reduce(reduce.sum, b.reduce(reduce.sum, x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim)
+    return b.reduce(
+        reduce.sum,
+        b.reduce(reduce.sum, x, last, keepdim),
+        tuple([d for d in dims if d not in last]),
+        keepdim,
+    )
 
 
 @parts(reduce.mean, has_dims)
@@ -183,10 +225,13 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 @parts(reduce.var_core, has_variance)
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
+    """By distances from the first number, which are exact where numbers are near: equal ones vary
+    by 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
     key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
-    first = b.call(getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
+    first = b.call(
+        getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)])
+    )
     d = b.element(sub, x, first)
     total = b.reduce(reduce.sum, d, dims)
     n = x.size // max(total.size, 1)
@@ -195,7 +240,9 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
 
 
 @parts(normalization.layer_norm, one_dtype)
-def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float) -> tuple:
+def layer_norm(
+    b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float
+) -> tuple:
     mu = mean(b, x, dims, True)
     d = b.element(sub, x, mu)
     var = mean(b, b.element(mul, d, d), dims, True)
@@ -203,24 +250,41 @@ def layer_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, d
 
 
 @parts(normalization.group_norm, one_dtype)
-def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
+def group_norm(
+    b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float
+) -> tuple:
     rows = len(x._array), groups, x.size // (len(x._array) * groups)
     out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
     out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
     for op, a in ((mul, weight), (add, bias)):
-        out = out if a is None else b.element(op, out, b.call(reshape, a, shape, shape=(a.size, *shape[1:])))
+        out = (
+            out
+            if a is None
+            else b.element(op, out, b.call(reshape, a, shape, shape=(a.size, *shape[1:])))
+        )
     return out, mu, var
 
 
 @parts(normalization.frozen_batch_norm, one_dtype)
-def frozen_batch_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value,
-                      eps: float) -> Value:
+def frozen_batch_norm(
+    b: Builder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mu: Value,
+    var: Value,
+    eps: float,
+) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
-    weight, bias, mu, var = (a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var))
+    weight, bias, mu, var = (
+        a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var)
+    )
     return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
 
 
-def scaled(b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None) -> Value:
+def scaled(
+    b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None
+) -> Value:
     """d / sqrt(var + eps) weight + bias."""
     out = b.element(mul, d, b.element(rsqrt, b.element(add, var, eps)))
     out = out if weight is None else b.element(mul, out, weight)
@@ -265,17 +329,30 @@ def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> 
 
 
 @parts(loss.nll_loss, lambda step: by_classes(step, step.args[0]))
-def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str) -> Value:
+def nll_loss(
+    b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str
+) -> Value:
     rows, classes = x.shape
     b.check("check_classes", target, classes, ignore_index)
     kept = b.kept(target, classes, ignore_index)
     total = b.element(neg, b.reduce(reduce.sum, b.where(kept, x, 0.0), None, False))
-    return total if reduction == "sum" else b.element(div, total, b.count(target, ignore_index, x.dtype))
+    return (
+        total
+        if reduction == "sum"
+        else b.element(div, total, b.count(target, ignore_index, x.dtype))
+    )
 
 
 @parts(loss.nll_loss_grad, lambda step: by_classes(step, step.outs[0]))
-def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple, ignore_index: int,
-                  reduction: str) -> Value:
+def nll_loss_grad(
+    b: Builder,
+    g: Value,
+    target: Value,
+    weight: None,
+    size: tuple,
+    ignore_index: int,
+    reduction: str,
+) -> Value:
     b.check("check_classes", target, size[1], ignore_index)
     share = b.element(neg, g)
     if reduction == "mean":
@@ -286,7 +363,10 @@ def nll_loss_grad(b: Builder, g: Value, target: Value, weight: None, size: tuple
 @parts(views.split_sizes, lambda step: step.args[2] >= 0)
 def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
     """Views, which need not be made at each run where the memory stays."""
-    keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
+    keys, parts = (
+        keys_of(tuple(lengths), dim),
+        [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths],
+    )
     return tuple(b.call(getitem, x, key, shape=shape) for key, shape in zip(keys, parts))
 
 
@@ -313,7 +393,12 @@ def suits(step: Any) -> bool:
     if step.entry not in PARTS:
         return False
     x, out = step.args[0], step.outs[0]
-    if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
+    if (
+        out.dtype.name not in ("float32", "float64")
+        or x.dtype != out.dtype
+        or out.size == 0
+        or x.size == 0
+    ):
         return False
     _, fits = PARTS[step.entry]
     return fits(step)

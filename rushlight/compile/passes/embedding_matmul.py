@@ -1,26 +1,37 @@
-"""Products with rows that were looked up: where many places read a small table, the table is multiplied, not the rows.
+"""Products with rows that were looked up: where many places read a small table, the table is
+multiplied, not the rows.
 
     E[i] @ w + b                        (E @ w + b)[i]
     g.T @ E[i]                          s.T @ E         s: the rows of g added up by their i
     rows of g @ w added up by i         s @ w
 
-A step of a character model (benchmarks/workloads.md, W6) has 1600 places and 65 rows: 5 of its 20 ms are saved.
-"""
+A step of a character model (benchmarks/workloads.md, W6) has 1600 places and 65 rows: 5 of its 20
+ms are saved."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, memory_of, substitute, values_in
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_reshape,
+    memory_of,
+    substitute,
+    values_in,
+)
 from rushlight.compile.passes.decompose import Builder
-from rushlight.ops.math.elementwise import add
-from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.index.along_dim import embedding, embedding_grad
+from rushlight.ops.linalg.matmul import mm
+from rushlight.ops.math.elementwise import add
 from rushlight.ops.shape.views import contiguous, permute, reshape, transpose, unpermute
 
-MANY = 4                                          # places for each row of the table, from which it pays
-SWAPS = {permute.op: unpermute, unpermute.op: permute}         # what puts the dimensions back
+MANY = 4  # places for each row of the table, from which it pays
+SWAPS = {permute.op: unpermute, unpermute.op: permute}  # what puts the dimensions back
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -32,8 +43,8 @@ def look_up_later(graph: Graph) -> None:
 
 class Tables:
     """`rows`: for a value the table and the index (value.shape[:-1]) of which it is table[index];
-    `products`: for a value the product of matrices that it is, and the calls since then that moved its rows.
-    """
+    `products`: for a value the product of matrices that it is, and the calls since then that moved
+    its rows."""
 
     def __init__(self, graph: Graph):
         self.rows: dict[Value, tuple[Value, Value]] = {}
@@ -59,12 +70,17 @@ class Tables:
             self.by[out] = made
 
     def steady(self, *values: Value) -> bool:
-        """Whether these still are what they were: none of them is a parameter that was written to."""
+        """Whether these still are what they were: none of them is a parameter that was written
+        to."""
         return not any(self.origin.get(v, v) in self.written for v in values)
 
     def note(self, b: Builder, step: Call) -> None:
-        """What the result is, if it is of a kind that the rules know; where rows move, their index moves too."""
-        x, out = step.args[0] if step.args and isinstance(step.args[0], Value) else None, step.outs[0]
+        """What the result is, if it is of a kind that the rules know; where rows move, their index
+        moves too."""
+        x, out = (
+            step.args[0] if step.args and isinstance(step.args[0], Value) else None,
+            step.outs[0],
+        )
         if step.runs(embedding) and step.args[2] is None and is_small(*step.args[:2]):
             self.rows[out] = step.args[0], step.args[1]
         elif is_product(step):
@@ -76,7 +92,7 @@ class Tables:
             product, calls = self.products[x]
             self.products[out] = product, (*calls, step)
 
-    # -- the three rules -------------------------------------------------------------------------------------------
+    # -- the three rules ---------------------------------------------------------------------------
 
     def forward(self, b: Builder, step: Call) -> Value | None:
         """E[i] @ w, and E[i] + b."""
@@ -89,7 +105,9 @@ class Tables:
         if not self.steady(table, index):
             return None
         shape = (table.shape[0], out.shape[-1])
-        new = b.call(mm, table, other, shape=shape) if step.runs(mm) else b.element(add, table, other)
+        new = (
+            b.call(mm, table, other, shape=shape) if step.runs(mm) else b.element(add, table, other)
+        )
         self.rows[out] = new, index
         return b.call(embedding, new, index, None, shape=out.shape)
 
@@ -107,7 +125,11 @@ class Tables:
 
     def table(self, b: Builder, step: Call) -> Value | None:
         """Rows of g @ w added up."""
-        if not step.runs(embedding_grad) or step.args[3] is not None or step.args[0] not in self.products:
+        if (
+            not step.runs(embedding_grad)
+            or step.args[3] is not None
+            or step.args[0] not in self.products
+        ):
             return None
         x, index, n, _ = step.args
         product, calls = self.products[x]
@@ -130,8 +152,10 @@ def is_small(table: Value, index: Value) -> bool:
 
 def is_product(step: Call) -> bool:
     """Whether it is one of two matrices of real numbers."""
-    return step.runs(mm) and all(len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
-                                   for v in values_in(step.args))
+    return step.runs(mm) and all(
+        len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
+        for v in values_in(step.args)
+    )
 
 
 def is_bias(v: object, out: Value) -> bool:

@@ -1,16 +1,17 @@
-"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them, writes to memory.
+"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them,
+writes to memory.
 
-A cluster runs over one space: the shape of its largest values, seen as rows and columns once a reduction says where rows
-end. A value in it lies on a level: FULL, one a ROW (sums along a row), one a COLUMN (sums down the columns: known
-after the last row), or a SCALAR (known before the loops, or, if a total, at the END).
-"""
+A cluster runs over one space: the shape of its largest values, seen as rows and columns once a
+reduction says where rows end. A value in it lies on a level: FULL, one a ROW (sums along a row),
+one a COLUMN (sums down the columns: known after the last row), or a SCALAR (known before the loops,
+or, if a total, at the END)."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from rushlight.fast.rule_text import TYPES, NotFused, Scalar, expression
 from rushlight.compile.graph import (
     Call,
     Graph,
@@ -26,15 +27,18 @@ from rushlight.compile.graph import (
 )
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.simplify import uniform
-from rushlight.ops.nn.conv import convolution
+from rushlight.core.table import TABLE, entries
+from rushlight.fast.rule_text import TYPES, NotFused, Scalar, expression
 from rushlight.ops.linalg.matmul import mm
+from rushlight.ops.nn.conv import convolution
 from rushlight.ops.reduce.reduce import sum
 from rushlight.ops.shape.views import clone, expand
-from rushlight.core.table import TABLE, entries
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
-HEAVY = entries(mm, convolution)              # a loop does not reach back over these: it would write what it could read
-LARGEST = 400                                     # members of a cluster: LLVM's time grows faster than its text
+HEAVY = entries(
+    mm, convolution
+)  # a loop does not reach back over these: it would write what it could read
+LARGEST = 400  # members of a cluster: LLVM's time grows faster than its text
 
 
 class Cluster:
@@ -42,14 +46,16 @@ class Cluster:
 
     def __init__(self, space: tuple[int, ...]):
         self.space = space
-        self.split: int | None = None             # how many dimensions of the space are rows
+        self.split: int | None = None  # how many dimensions of the space are rows
         self.steps: list[Call | Store] = []
         self.levels: dict[Value, str] = {}
         self.made: set[Value] = set()
 
     def reads(self) -> list[Value]:
         """Values from outside, in order of first use."""
-        return list(dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made))
+        return list(
+            dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made)
+        )
 
     def admit(self, step: Call | Store) -> bool:
         """Take the step in, if it fits; nothing changes otherwise."""
@@ -90,7 +96,8 @@ class Cluster:
         raise NotFused
 
     def place_store(self, step: Store) -> None:
-        """Written where its value is made; not in a loop with sums along rows, which reads memory twice."""
+        """Written where its value is made; not in a loop with sums along rows, which reads memory
+        twice."""
         if self.levels.get(step.value) != FULL or self.has(ROW) or step.value.shape != self.space:
             raise NotFused
         if self.levels.setdefault(step.target, FULL) != FULL:
@@ -100,7 +107,13 @@ class Cluster:
         x, dims = step.args[0], step.args[1]
         n = len(self.space)
         dims = tuple(range(n)) if dims is None else tuple(sorted(dims))
-        if x.shape != self.space or not n or self.level(x) != FULL or x.dtype.kind != "f" or not x.size:
+        if (
+            x.shape != self.space
+            or not n
+            or self.level(x) != FULL
+            or x.dtype.kind != "f"
+            or not x.size
+        ):
             raise NotFused
         if step.outs[0].dtype != x.dtype:
             raise NotFused
@@ -132,7 +145,8 @@ class Cluster:
                     self.levels[v] = self.pattern(v.shape)
 
     def place_reshape(self, step: Call) -> None:
-        """A value on the way between a reduction and its use: the same elements, other dimensions of size 1."""
+        """A value on the way between a reduction and its use: the same elements, other dimensions
+        of size 1."""
         x, out = step.args[0], step.outs[0]
         level = self.levels.get(x)
         if out.shape == self.space:
@@ -166,7 +180,7 @@ class Cluster:
 
     def small(self, inside: set[str], out: Value) -> str | None:
         """The level of what is computed from row sums or from totals."""
-        if inside == {ROW} and out.size == int(np.prod(self.space[:self.split])):
+        if inside == {ROW} and out.size == int(np.prod(self.space[: self.split])):
             return ROW
         return END if inside == {END} and out.size == 1 else None
 
@@ -183,7 +197,8 @@ class Cluster:
         return level
 
     def pattern(self, shape: tuple) -> str:
-        """Where an operand of this shape lies in the space, once rows are known; else anything goes."""
+        """Where an operand of this shape lies in the space, once rows are known; else anything
+        goes."""
         n = len(self.space)
         padded = (1,) * (n - len(shape)) + shape
         if padded == self.space:
@@ -192,9 +207,9 @@ class Cluster:
             return SCALAR
         if self.split is None:
             return "part"
-        if padded == self.space[:self.split] + (1,) * (n - self.split):
+        if padded == self.space[: self.split] + (1,) * (n - self.split):
             return ROW
-        if padded == (1,) * self.split + self.space[self.split:]:
+        if padded == (1,) * self.split + self.space[self.split :]:
             return COLUMN
         raise NotFused
 
@@ -206,14 +221,16 @@ class Cluster:
 
 
 def inputs_of(step: Call | Store) -> list[Value]:
-    """The values that a step reads as elements; constants of equal elements are part of the text."""
+    """The values that a step reads as elements; constants of equal elements are part of the
+    text."""
     if isinstance(step, Store):
         return [step.value]
     return [v for v in values_in(step.args) if v.kind != "constant" or uniform(v) is None]
 
 
 def same_elements(step: Call | Store) -> bool:
-    """Whether a loop has nothing to compute for a step: it reads the elements of the argument at other places."""
+    """Whether a loop has nothing to compute for a step: it reads the elements of the argument at
+    other places."""
     return is_reshape(step) or step.runs(expand, clone)
 
 
@@ -243,33 +260,44 @@ def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
 class Fusion:
     """Puts the steps of a graph into clusters, one after the other.
 
-    `before[k]` has the bit of every cluster that must run before cluster k, `direct[k]` the numbers of those that k itself
-    waits for. Two clusters can become one if nothing outside lies between them.
-    """
+    `before[k]` has the bit of every cluster that must run before cluster k, `direct[k]` the numbers
+    of those that k itself waits for. Two clusters can become one if nothing outside lies between
+    them."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
-        self.clusters: dict[int, Cluster | None] = {}           # None: a step that stays alone
+        self.clusters: dict[int, Cluster | None] = {}  # None: a step that stays alone
         self.before: dict[int, int] = {}
         self.direct: dict[int, set[int]] = {}
-        self.steps: dict[int, list[int]] = {}                   # numbers of the steps in a cluster
-        self.home: dict[Value, int] = {}                        # who makes a value
-        self.last_reader: dict[Value, int] = {}                 # who read a value from outside last
-        self.readers: dict[Value, set[int]] = {}                # who reads an input's memory
+        self.steps: dict[int, list[int]] = {}  # numbers of the steps in a cluster
+        self.home: dict[Value, int] = {}  # who makes a value
+        self.last_reader: dict[Value, int] = {}  # who read a value from outside last
+        self.readers: dict[Value, set[int]] = {}  # who reads an input's memory
         self.origin, parents = memory_of(graph), parents_of(graph)
-        self.shown = {w for v in graph.results for w in lineage(v, parents)}     # a result shows this memory, no loop's copy
-        self.epoch, self.epochs = 0, {}                         # how many products came before; where a cluster began
-        self.numbers: int | None = None                         # the cluster of 0-d arithmetic
-        self.drawn = -1                                         # the last step that draws random numbers
+        self.shown = {
+            w for v in graph.results for w in lineage(v, parents)
+        }  # a result shows this memory, no loop's copy
+        self.epoch, self.epochs = 0, {}  # how many products came before; where a cluster began
+        self.numbers: int | None = None  # the cluster of 0-d arithmetic
+        self.drawn = -1  # the last step that draws random numbers
         for number, step in enumerate(graph.steps):
             self.add(number, step)
 
     def add(self, number: int, step: Call | Store) -> None:
-        self.steps[number], self.direct[number], self.before[number] = [number], self.needs(number, step), 0
+        self.steps[number], self.direct[number], self.before[number] = (
+            [number],
+            self.needs(number, step),
+            0,
+        )
         for k in self.direct[number]:
             self.before[number] |= 1 << k | self.before[k]
         cluster = None
-        alone = not fusable(step) or is_view(step) and same_elements(step) and step.outs[0] in self.shown
+        alone = (
+            not fusable(step)
+            or is_view(step)
+            and same_elements(step)
+            and step.outs[0] in self.shown
+        )
         if not alone:
             cluster = Cluster(space_of(step))
             if not cluster.admit(step):
@@ -290,27 +318,35 @@ class Fusion:
                 self.last_reader[v] = number
 
     def needs(self, number: int, step: Call | Store) -> set[int]:
-        """The clusters that must run before this step, by value or because it overwrites what they read."""
+        """The clusters that must run before this step, by value or because it overwrites what they
+        read."""
         direct = {self.home[v] for v in values_in(step.args) if v in self.home}
         if isinstance(step, Store):
             direct |= self.readers.get(step.target, set())
-        if is_random(step):                       # the generator is one: its draws keep their order
+        if is_random(step):  # the generator is one: its draws keep their order
             direct |= {self.drawn} - {-1}
             self.drawn = number
         return direct
 
     def candidates(self, step: Call | Store) -> list[int]:
-        """Clusters that make what the step reads, newest first; then those that read the same large values."""
+        """Clusters that make what the step reads, newest first; then those that read the same large
+        values."""
         inputs = inputs_of(step)
         makers = sorted({self.home[v] for v in inputs if v in self.home}, reverse=True)
         makers = [k for k in makers if self.epochs[k] == self.epoch]
         if isinstance(step, Store):
             return makers
         space = space_of(step)
-        shared = [self.last_reader[v] for v in inputs if v in self.last_reader and v.shape == space and v.size > 1]
+        shared = [
+            self.last_reader[v]
+            for v in inputs
+            if v in self.last_reader and v.shape == space and v.size > 1
+        ]
         if space == () and self.numbers is not None:
             shared.append(self.numbers)
-        return list(dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None))
+        return list(
+            dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None)
+        )
 
     def joined(self, other: int, number: int, step: Call | Store) -> int:
         """The number of the cluster that holds both, or `number` as it was."""
@@ -326,7 +362,12 @@ class Fusion:
 
     def between(self, a: int, b: int) -> bool:
         """Whether some third cluster must run after one of the two and before the other."""
-        return any(self.before[k] >> first & 1 for first, last in ((a, b), (b, a)) for k in self.direct[last] if k != first)
+        return any(
+            self.before[k] >> first & 1
+            for first, last in ((a, b), (b, a))
+            for k in self.direct[last]
+            if k != first
+        )
 
     def merge(self, kept: int, gone: int, whole: Cluster, steps: list[int]) -> None:
         """Make one cluster of two, and tell everyone who waits for either."""
@@ -353,11 +394,14 @@ class Fusion:
                     self.direct[k].add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
-        """Clusters and single steps in an order in which they can run: where there is a choice as traced, but tests of the
-        data at once, before anything is written (Part.failed)."""
+        """Clusters and single steps in an order in which they can run: where there is a choice as
+        traced, but tests of the data at once, before anything is written (Part.failed)."""
         waiting = dict(self.before)
         done, result = 0, []
-        todo = sorted(waiting, key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]))
+        todo = sorted(
+            waiting,
+            key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]),
+        )
         while todo:
             k = next(k for k in todo if not waiting[k] & ~done)
             todo.remove(k)
@@ -377,7 +421,9 @@ def space_of(step: Call | Store) -> tuple[int, ...]:
     return step.args[0].shape if step.entry in REDUCTIONS else step.outs[0].shape
 
 
-def grown(first: Cluster, second: Cluster | None, step: Call | Store, steps: list) -> Cluster | None:
+def grown(
+    first: Cluster, second: Cluster | None, step: Call | Store, steps: list
+) -> Cluster | None:
     """One cluster of two; None where they do not fit."""
     if second is None or len(second.steps) == 1:
         return first if steps[-1] is step and first.admit(step) else None

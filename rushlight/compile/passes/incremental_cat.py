@@ -1,12 +1,15 @@
-"""What was made before is not made again: where a sequence has grown, all that comes row by row grows with it.
+"""What was made before is not made again: where a sequence has grown, all that comes row by row
+grows with it.
 
-    x = cat((a, b)):   f(x) = cat((f(a), f(b))),   where f makes its rows one by one and f(a) is there already
+    x = cat((a, b)):   f(x) = cat((f(a), f(b))),   where f makes its rows one by one and f(a) is
+    there already
 
-A language model that is asked for one token after the other gets the whole text each time. Of all that it makes, what the
-last call made are the first rows; the last row alone is new, and its query looks at the keys and values that are there: the
-cache that is otherwise written by hand. A GPT of four layers that writes 100 tokens, the last 36 of them in a window that
-moves, takes 0.7 of the time (benchmarks/workloads.md, W5b).
-"""
+A language model that is asked for one token after the other gets the whole text each time. Of all
+that it makes, what the last call made are the first rows; the last row alone is new, and its query
+looks at the keys and values that are there: the cache that is otherwise written by hand. A GPT of
+four layers that writes 100 tokens, the last 36 of them in a window that moves, takes 0.7 of the
+time (benchmarks/workloads.md, W5b)."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -29,13 +32,13 @@ from rushlight.compile.graph import (
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.row_dependence import ALL, Box, key_of, part_of, places
 from rushlight.compile.passes.simplify import folded, key, signature
-from rushlight.ops.nn.attention import attention
-from rushlight.ops.linalg.matmul import linear, mm
-from rushlight.ops.shape.views import cat, getitem, reshape, view_as_shape
 from rushlight.core.table import entries
+from rushlight.ops.linalg.matmul import linear, mm
+from rushlight.ops.nn.attention import attention
+from rushlight.ops.shape.views import cat, getitem, reshape, view_as_shape
 
-PRODUCTS = entries(linear, mm, attention)         # work that it pays to join rows for
-LARGEST = 1 << 16                                 # numbers of a constant that is compared with others
+PRODUCTS = entries(linear, mm, attention)  # work that it pays to join rows for
+LARGEST = 1 << 16  # numbers of a constant that is compared with others
 
 
 def extend(graph: Graph) -> None:
@@ -60,16 +63,18 @@ def mark(call: Call) -> Any:
 
 
 class Grown(NamedTuple):
-    """A value that is its first rows, which were there before, and those that are new, along `dim`."""
+    """A value that is its first rows, which were there before, and those that are new, along
+    `dim`."""
+
     dim: int
     head: Value
     tail: Value
 
 
 class Extension:
-    """`same`: for a value the one before it that it equals; `known`: what the calls so far have made; `read`: of which value
-    another is a part, and which; `constants`: by their elements; `shown`: what the world sees and may write to, and what
-    that is a look at: it stays a look."""
+    """`same`: for a value the one before it that it equals; `known`: what the calls so far have
+    made; `read`: of which value another is a part, and which; `constants`: by their elements;
+    `shown`: what the world sees and may write to, and what that is a look at: it stays a look."""
 
     def __init__(self, graph: Graph):
         self.grown: dict[Value, Grown] = {}
@@ -77,7 +82,7 @@ class Extension:
         self.known: dict[Any, tuple[Value, ...]] = {}
         self.read: dict[Value, tuple[Value, list]] = {}
         self.constants: dict[tuple, Value] = {}
-        self.shapes: set[tuple] = set()           # of constants
+        self.shapes: set[tuple] = set()  # of constants
         self.parents = parents_of(graph)
         self.written = {s.target for s in graph.steps if isinstance(s, Store)}
         self.shown = {v for result in graph.outputs() for v in lineage(result, self.parents)}
@@ -87,8 +92,12 @@ class Extension:
         """The step, or what takes its place."""
         if isinstance(step, Store) or not step.outs or is_random(step) or not self.steady(step):
             return [step]
-        self.same.update({v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"})
-        call = Call(step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares)
+        self.same.update(
+            {v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"}
+        )
+        call = Call(
+            step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares
+        )
         if (found := places(call)) is not None and self.reads_all(call, found):
             return [call]
         made = self.known.setdefault(mark(call), call.outs)
@@ -102,9 +111,17 @@ class Extension:
             [self.same[call.outs[0]]] = call.args[0]
         elif call.runs(cat):
             self.join(call)
-        made = None if call.outs[0] in self.shown and call.outs[0] in self.parents else self.extended(call)
-        if made is None and call.runs(view_as_shape) and any(v in self.grown for v in lineage(call.outs[0], self.parents)):
-            call.op = reshape.op.name               # what is joined may lie in another order
+        made = (
+            None
+            if call.outs[0] in self.shown and call.outs[0] in self.parents
+            else self.extended(call)
+        )
+        if (
+            made is None
+            and call.runs(view_as_shape)
+            and any(v in self.grown for v in lineage(call.outs[0], self.parents))
+        ):
+            call.op = reshape.op.name  # what is joined may lie in another order
         return made or [call]
 
     def steady(self, step: Call) -> bool:
@@ -112,14 +129,15 @@ class Extension:
         return not any(self.written & {*lineage(v, self.parents)} for v in values_in(step.args))
 
     def constant(self, array: np.ndarray) -> Value:
-        """The constant with these elements; it has grown where one of at least half its length is how it begins."""
+        """The constant with these elements; it has grown where one of at least half its length is
+        how it begins."""
         if array.size > LARGEST:
             return Value(array, "constant")
         made = self.constants.setdefault(content(array), Value(array, "constant"))
         self.shapes.add(array.shape)
-        for dim, size in enumerate(array.shape):           # anew each time: a longer one may have come
+        for dim, size in enumerate(array.shape):  # anew each time: a longer one may have come
             for n in range(size - 1, (size - 1) // 2, -1):
-                if (*array.shape[:dim], n, *array.shape[dim + 1:]) in self.shapes:
+                if (*array.shape[:dim], n, *array.shape[dim + 1 :]) in self.shapes:
                     first, rest = [array[(*[ALL] * dim, k)] for k in (slice(n), slice(n, None))]
                     if (head := self.constants.get(content(first))) is not None:
                         self.grown[made] = Grown(dim, head, self.constant(rest))
@@ -127,14 +145,20 @@ class Extension:
         return made
 
     def join(self, call: Call) -> None:
-        """x = cat((a, b, c)) has grown from cat((a, b)) where that is there; of two, from the first."""
+        """x = cat((a, b, c)) has grown from cat((a, b)) where that is there; of two, from the
+        first."""
         (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
-        head = first if len(first) == 1 else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
+        head = (
+            first
+            if len(first) == 1
+            else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
+        )
         if head:
             self.grown[call.outs[0]] = Grown(dim, head[0], last)
 
     def reads_all(self, call: Call, found: list) -> bool:
-        """Whether a read gives what is read; one of new rows alone, or of old ones alone, shall read these."""
+        """Whether a read gives what is read; one of new rows alone, or of old ones alone, shall
+        read these."""
         x, out = call.args[0], call.outs[0]
         if found == [range(n) for n in x.shape]:
             self.same[out] = x
@@ -146,14 +170,18 @@ class Extension:
             if first < n <= last:
                 break
             by, x = (0, head) if last < n else (n, tail)
-            found = [*found[:dim], k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step),
-                     *found[dim + 1:]]
+            found = [
+                *found[:dim],
+                k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step),
+                *found[dim + 1 :],
+            ]
         call.op, call.args = getitem.op.name, (x, key_of(found, x.shape))
         self.read[out] = x, found
         return False
 
     def extended(self, call: Call) -> list[Call] | None:
-        """The calls that make a result of its first rows and new ones; None if the first are not there."""
+        """The calls that make a result of its first rows and new ones; None if the first are not
+        there."""
         x = next((v for v in values_in(call.args) if v in self.grown), None)
         if x is None:
             return None
@@ -175,27 +203,37 @@ class Extension:
     def first_rows(self, v: Value, box: Box) -> Value:
         """Of rows that nobody has made, a value that nobody has seen."""
         [dim] = [d for d, k in enumerate(box) if k != ALL]
-        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].stop:
+        if (
+            v in self.grown
+            and self.grown[v].dim == dim
+            and self.grown[v].head.shape[dim] == box[dim].stop
+        ):
             return self.grown[v].head
         if v.kind == "constant":
             return self.constant(v._array[box])
         if v in self.read:
             x, found = self.read[v]
             d = [d for d, k in enumerate(found) if isinstance(k, range)][dim]
-            made = self.known.get(("part", x, *found[:d], found[d][box[dim]], *found[d + 1:]))
+            made = self.known.get(("part", x, *found[:d], found[d][box[dim]], *found[d + 1 :]))
             if made is not None:
                 return made[0]
         return Value(v._array[box])
 
     def new_rows(self, b: Builder, v: Value, box: Box) -> Value:
         [dim] = [d for d, k in enumerate(box) if k != ALL]
-        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].start:
+        if (
+            v in self.grown
+            and self.grown[v].dim == dim
+            and self.grown[v].head.shape[dim] == box[dim].start
+        ):
             return self.grown[v].tail
         if v.kind == "constant":
             return self.constant(v._array[box])
         return b.call(getitem, v, (*box, ...), shape=v._array[box].shape)
 
-    def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
+    def joined(
+        self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]
+    ) -> Iterator[Call]:
         """The results whole, for those who need them so."""
         self.pays = self.pays or call.entry in PRODUCTS
         for out, head, tail in zip(call.outs, heads, tails):

@@ -1,4 +1,6 @@
-"""Ops that make their results row by row: of which parts of its arguments a part of a result is made."""
+"""Ops that make their results row by row: of which parts of its arguments a part of a result is
+made."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -6,22 +8,25 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from rushlight.compile.graph import Call, Store, Value, with_each
-from rushlight.ops.shape import views as shape
-from rushlight.ops.nn.attention import attention
-from rushlight.ops.index.index_tensors import index
-from rushlight.kernels.index import HERE
-from rushlight.ops.linalg.matmul import linear, mm
-from rushlight.ops.nn.normalization import layer_norm
-from rushlight.ops.index.along_dim import embedding
-from rushlight.ops.reduce.reduce import log_softmax, softmax
-from rushlight.ops.shape.views import part
 from rushlight.core.table import TABLE, Op
+from rushlight.kernels.index import HERE
+from rushlight.ops.index.along_dim import embedding
+from rushlight.ops.index.index_tensors import index
+from rushlight.ops.linalg.matmul import linear, mm
+from rushlight.ops.nn.attention import attention
+from rushlight.ops.nn.normalization import layer_norm
+from rushlight.ops.reduce.reduce import log_softmax, softmax
+from rushlight.ops.shape import views as shape
+from rushlight.ops.shape.views import part
 
-Box = tuple[slice, ...]                           # what is read, along each dimension
-Cut = Callable[[Value, Box], Value]               # gives this part of a value, all of whose dimensions the box names
+Box = tuple[slice, ...]  # what is read, along each dimension
+Cut = Callable[
+    [Value, Box], Value
+]  # gives this part of a value, all of whose dimensions the box names
 ALL = slice(None)
 
-# Along which dimensions of its result an op needs all of its first argument; along the others it needs what is read.
+# Along which dimensions of its result an op needs all of its first argument; along the others it
+# needs what is read.
 WHOLE: dict[Op | None, Callable[..., Iterable[int]]] = {
     linear.op: lambda x, weight, bias: (-1,),
     mm.op: lambda x, y: (-1, *range(len(y.shape) - 2)),
@@ -38,12 +43,21 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
     touched = [d for d in range(n) if box[d] != ALL]
 
     def taken(v: Value, box: Box) -> Value:
-        """This part of a value, whose dimensions are the last of the box's; all of it along those of size 1."""
-        key = tuple([ALL if size == 1 or range(size)[k] == range(size) else k
-                     for k, size in zip(box[len(box) - len(v.shape):], v.shape)])
+        """This part of a value, whose dimensions are the last of the box's; all of it along those
+        of size 1."""
+        key = tuple(
+            [
+                ALL if size == 1 or range(size)[k] == range(size) else k
+                for k, size in zip(box[len(box) - len(v.shape) :], v.shape)
+            ]
+        )
         return v if all([k == ALL for k in key]) else cut(v, key)
 
-    if step.entry is not None and step.entry.elementwise or step.runs(shape.to, shape.clone, shape.contiguous):
+    if (
+        step.entry is not None
+        and step.entry.elementwise
+        or step.runs(shape.to, shape.clone, shape.contiguous)
+    ):
         args = with_each(step.args, lambda v: taken(v, box))
     elif step.entry in WHOLE and len(step.args[0].shape) == n:
         if not {d % n for d in WHOLE[step.entry](*step.args)} & {*touched}:
@@ -52,14 +66,21 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         args = ARGUMENTS[step.entry](step, box, touched, taken)
     if args is None:
         return None
-    outs = [Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[:len(v.shape)]].shape)) for v in step.outs]
+    outs = [
+        Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[: len(v.shape)]].shape))
+        for v in step.outs
+    ]
     return Call(step.op, args, tuple(outs), step.line, step.late, step.shares)
 
 
 def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
-    """The dimension of its result that each of x's becomes is found by moving sizes that all differ."""
+    """The dimension of its result that each of x's becomes is found by moving sizes that all
+    differ."""
     x, *settings = step.args
-    order = [size - 1 for size in TABLE[step.op].kernel(np.empty(range(1, len(box) + 1)), *settings).shape]
+    order = [
+        size - 1
+        for size in TABLE[step.op].kernel(np.empty(range(1, len(box) + 1)), *settings).shape
+    ]
     return cut(x, tuple([box[order.index(d)] for d in range(len(box))])), *settings
 
 
@@ -69,12 +90,15 @@ def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | N
     lead = max(touched) + 1
     if x.shape[:lead] != out.shape[:lead]:
         return None
-    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (*out._array[box].shape[:lead], *out.shape[lead:])
+    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (
+        *out._array[box].shape[:lead],
+        *out.shape[lead:],
+    )
 
 
 def of_attention(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Queries are one by one. Where they look back only, that of place i sees the first i + 1 keys: a single one, all of
-    those, and the first few queries, as many keys."""
+    """Queries are one by one. Where they look back only, that of place i sees the first i + 1 keys:
+    a single one, all of those, and the first few queries, as many keys."""
     (q, k, v, *mask), causal, scale = step.args
     rows = range(q.shape[-2])[box[-2]]
     if touched != [len(box) - 2] or mask or len(q.shape) != len(box):
@@ -100,7 +124,7 @@ def of_joined(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | Non
 
 def of_unbound(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
     x, dim = step.args
-    return cut(x, (*box[:dim % len(x.shape)], ALL, *box[dim % len(x.shape):])), dim
+    return cut(x, (*box[: dim % len(x.shape)], ALL, *box[dim % len(x.shape) :])), dim
 
 
 def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
@@ -118,14 +142,21 @@ def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
 
 
 ARGUMENTS: dict[Op | None, Callable[..., tuple | None]] = {
-    shape.transpose.op: of_turned, shape.permute.op: of_turned, shape.reshape.op: of_reshaped,
-    shape.view_as_shape.op: of_reshaped, attention.op: of_attention, embedding.op: of_rows, shape.cat.op: of_joined,
-    shape.unbind.op: of_unbound, shape.getitem.op: of_read,
+    shape.transpose.op: of_turned,
+    shape.permute.op: of_turned,
+    shape.reshape.op: of_reshaped,
+    shape.view_as_shape.op: of_reshaped,
+    attention.op: of_attention,
+    embedding.op: of_rows,
+    shape.cat.op: of_joined,
+    shape.unbind.op: of_unbound,
+    shape.getitem.op: of_read,
 }
 
 
 def places(reader: Call | Store) -> list[int | range] | None:
-    """Along each dimension of what is read the index, or those from first to last; None if `reader` does not read a part."""
+    """Along each dimension of what is read the index, or those from first to last; None if `reader`
+    does not read a part."""
     x, *settings = reader.args
     if reader.runs(shape.select):
         key = part(settings[0] % len(x.shape), settings[1], None)
@@ -141,13 +172,18 @@ def places(reader: Call | Store) -> list[int | range] | None:
         return None
     lead = key.index(...) if ... in key else len(key)
     between = [ALL] * (len(x.shape) - len(key) + (... in key))
-    found = [range(n)[k] for n, k in zip(x.shape, (*key[:lead], *between, *key[lead + 1:]))]
+    found = [range(n)[k] for n, k in zip(x.shape, (*key[:lead], *between, *key[lead + 1 :]))]
     return found if all([isinstance(k, int) or k.step > 0 for k in found]) else None
 
 
 def of_list(indices: tuple, key: tuple) -> tuple:
     """The key that reads the same part as x[:, [i]]."""
-    if len(indices) > 1 or indices[0].kind != "constant" or indices[0].shape != (1,) or any(type(k) is int for k in key):
+    if (
+        len(indices) > 1
+        or indices[0].kind != "constant"
+        or indices[0].shape != (1,)
+        or any(type(k) is int for k in key)
+    ):
         return (HERE,)
     [i] = indices[0]._array.tolist()
     return tuple([slice(i, i + 1 or None) if k is HERE and type(i) is int else k for k in key])
@@ -155,5 +191,10 @@ def of_list(indices: tuple, key: tuple) -> tuple:
 
 def key_of(found: list[int | range], shape: tuple) -> tuple:
     """The key that reads these places of an array of this shape."""
-    return (*[k if isinstance(k, int) else ALL if k == range(n) else slice(k.start, k.stop, k.step)
-              for k, n in zip(found, shape)], ...)
+    return (
+        *[
+            k if isinstance(k, int) else ALL if k == range(n) else slice(k.start, k.stop, k.step)
+            for k, n in zip(found, shape)
+        ],
+        ...,
+    )

@@ -1,4 +1,5 @@
 """Constants computed once, equal calls made one, calls that change nothing left out."""
+
 from __future__ import annotations
 
 from collections.abc import Container
@@ -22,9 +23,9 @@ from rushlight.compile.graph import (
     values_in,
     with_each,
 )
+from rushlight.core.table import TABLE
 from rushlight.ops.math.elementwise import div, mul
 from rushlight.ops.shape.views import clone, contiguous, expand, permute
-from rushlight.core.table import TABLE
 
 
 def simplify(graph: Graph) -> None:
@@ -32,7 +33,10 @@ def simplify(graph: Graph) -> None:
     known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
     written = {s.target: i for i, s in enumerate(graph.steps) if isinstance(s, Store)}
-    final = {*graph.outputs(), *homes(graph)}     # and what they are looks at: its memory is theirs alone
+    final = {
+        *graph.outputs(),
+        *homes(graph),
+    }  # and what they are looks at: its memory is theirs alone
     views, last = memory_of(graph), last_reads(graph)
     steps: list[Call | Store] = []
 
@@ -42,6 +46,7 @@ def simplify(graph: Graph) -> None:
         while home in by:
             home = views.get(by[home], by[home])
         return home not in written or last.get(out, 0) < written[home]
+
     for step in graph.steps:
         if isinstance(step, Store):
             step.value = by.get(step.value, step.value)
@@ -57,7 +62,9 @@ def simplify(graph: Graph) -> None:
             same = folded(step) or unchanged(step, final, views)
             if same is None or not steady(same, out):
                 same = known.setdefault(signature(step), out)
-            if same is not out and (out not in final or step.runs(clone)):     # each result has memory of its own
+            if same is not out and (
+                out not in final or step.runs(clone)
+            ):  # each result has memory of its own
                 by[out] = same
                 continue
         steps.append(step)
@@ -66,7 +73,8 @@ def simplify(graph: Graph) -> None:
 
 
 def last_reads(graph: Graph) -> dict[Value, int]:
-    """Where each value is read last, itself or a view of it; beyond all steps what the world sees."""
+    """Where each value is read last, itself or a view of it; beyond all steps what the world
+    sees."""
     parents, last = parents_of(graph), {}  # type: ignore[var-annotated]
     for i, step in enumerate(graph.steps):
         for v in values_in(step.args):
@@ -100,8 +108,10 @@ def uniform(v: Value) -> Any:
     first = v._array.flat[0]
     if not any(v._array.strides):
         return first
-    same = (v._array == first).all() and (v.dtype.kind != "f" or (np.signbit(v._array) == np.signbit(first)).all())
-    return first if same else None                # -0.0 is not 0.0
+    same = (v._array == first).all() and (
+        v.dtype.kind != "f" or (np.signbit(v._array) == np.signbit(first)).all()
+    )
+    return first if same else None  # -0.0 is not 0.0
 
 
 def folded(call: Call) -> Value | None:
@@ -112,7 +122,11 @@ def folded(call: Call) -> Value | None:
     array = computed(call)
     v = Value(array, "constant")
     number = uniform(v)
-    v._array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
+    v._array = (
+        array.copy()
+        if number is None
+        else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
+    )
     return v
 
 
@@ -120,7 +134,9 @@ def computed(call: Call) -> np.ndarray:
     """What a call on constants gives."""
     with np.errstate(all="ignore"):
         made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v._array))
-    return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)      # of a list that has but one
+    return np.asarray(
+        made[0] if isinstance(made, (tuple, list)) else made
+    )  # of a list that has but one
 
 
 def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value | None:
@@ -129,15 +145,25 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
     out = call.outs[0]
     if not isinstance(x, Value) or x.dtype != out.dtype:
         return None
-    keeps_order = is_reshape(call) or call.runs(expand, contiguous) or call.runs(permute) and trivial(call.args[1])
+    keeps_order = (
+        is_reshape(call)
+        or call.runs(expand, contiguous)
+        or call.runs(permute)
+        and trivial(call.args[1])
+    )
     if keeps_order and x.shape == out.shape:
         return x
     if call.runs(clone):
         return original(x, out, final, views)
     if call.runs(mul, div) and x.shape == out.shape and is_one(call.args[1]):
         return x
-    if call.runs(mul) and isinstance(call.args[1], Value) and call.args[1].shape == out.shape \
-            and call.args[1].dtype == out.dtype and is_one(x):
+    if (
+        call.runs(mul)
+        and isinstance(call.args[1], Value)
+        and call.args[1].shape == out.shape
+        and call.args[1].dtype == out.dtype
+        and is_one(x)
+    ):
         return call.args[1]
     return None
 
@@ -148,7 +174,7 @@ def original(x: Value, out: Value, final: set[Value], views: Container[Value]) -
         return x if x.kind != "constant" else None
     if x.kind != "call" or x in final or x in views:
         return None
-    final.add(x)                                  # x takes the copy's place
+    final.add(x)  # x takes the copy's place
     return x
 
 

@@ -1,13 +1,24 @@
-"""What nobody reads is not made: f(x)[:, -1] becomes f(x[:, -1:])[:, 0] where f makes its rows one by one.
+"""What nobody reads is not made: f(x)[:, -1] becomes f(x[:, -1:])[:, 0] where f makes its rows one
+by one.
 
-A language model's next token is read off its last position. All that follows its last attention, and of this the last
-query, then runs for one position: of a GPT of four layers 0.8 of the multiplications are left.
-"""
+A language model's next token is read off its last position. All that follows its last attention,
+and of this the last query, then runs for one position: of a GPT of four layers 0.8 of the
+multiplications are left."""
+
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, substitute, values_in
+from rushlight.compile.graph import (
+    Call,
+    Graph,
+    Store,
+    Value,
+    is_random,
+    memory_of,
+    substitute,
+    values_in,
+)
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.row_dependence import ALL, Box, part_of, places
 from rushlight.ops.index.along_dim import embedding
@@ -18,12 +29,12 @@ def narrow(graph: Graph) -> None:
     """From the last step to the first, so that a part asked for goes up as far as it can."""
     readers, final = graph.users(), set(graph.outputs())
     home, written = memory_of(graph), {s.target for s in graph.steps if isinstance(s, Store)}
-    steps: list[Any] = []                         # the last one first
+    steps: list[Any] = []  # the last one first
     by: dict[Value, Value] = {}
     for step in reversed(graph.steps):
         box = asked(step, readers, final)
         if may_copy(step) and home.get(step.args[0], step.args[0]) in written:
-            box = None                            # of a part it may be a look at what is written before it is read
+            box = None  # of a part it may be a look at what is written before it is read
         b = None if box is None else before(step, box)
         if b is None:
             steps.append(step)
@@ -43,11 +54,16 @@ def narrow(graph: Graph) -> None:
 
 
 def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | None:
-    """The part of a step's result that all who read it want, if it is half of it at most; none of an embedding's, which
-    raises an error for an index that is not there, read or not."""
+    """The part of a step's result that all who read it want, if it is half of it at most; none of
+    an embedding's, which raises an error for an index that is not there, read or not."""
     out, *others = step.outs or (None,)
-    if out is None or step.runs(embedding) or is_random(step) or any(v in final for v in step.outs) or any(
-            v in readers for v in others):
+    if (
+        out is None
+        or step.runs(embedding)
+        or is_random(step)
+        or any(v in final for v in step.outs)
+        or any(v in readers for v in others)
+    ):
         return None
     boxes = [box_of(places(reader), out.shape) for reader in readers.get(out, ())]
     if not boxes or boxes[0] is None or any(box != boxes[0] for box in boxes):
@@ -56,7 +72,8 @@ def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | Non
 
 
 def may_copy(step: Any) -> bool:
-    """Whether a step's result is a copy of its argument for some arguments, and shows its memory for others."""
+    """Whether a step's result is a copy of its argument for some arguments, and shows its memory
+    for others."""
     return step.runs(to) or step.entry is not None and "copies" in step.entry.options
 
 
@@ -64,13 +81,18 @@ def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:
     if found is None:
         return None
     whole = [range(k, k + 1) if isinstance(k, int) else k for k in found]
-    return tuple([ALL if k == range(n) else slice(k.start, k.stop, k.step) for k, n in zip(whole, shape)])
+    return tuple(
+        [ALL if k == range(n) else slice(k.start, k.stop, k.step) for k, n in zip(whole, shape)]
+    )
 
 
 def before(step: Call, box: Box) -> Builder | None:
-    """The calls that make this part of a step's result, the step itself last; None where it does not come row by row."""
+    """The calls that make this part of a step's result, the step itself last; None where it does
+    not come row by row."""
     b = Builder(step)
-    made = part_of(step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape))
+    made = part_of(
+        step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape)
+    )
     if made is None:
         return None
     b.steps.append(made)

@@ -1,4 +1,6 @@
-"""One graph of forward and backward as two: what the first hands to the second, and what the second computes again."""
+"""One graph of forward and backward as two: what the first hands to the second, and what the second
+computes again."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -27,22 +29,30 @@ from rushlight.ops.shape.views import clone
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
     """(forward, backward, values of the forward that the backward reads).
 
-    Elementwise values are computed again from what is in memory anyway: reading costs more than arithmetic. But not from
-    what others may write to between the two (`exposed`), unless eager's backward reads it as well (`watched`).
-    """
+    Elementwise values are computed again from what is in memory anyway: reading costs more than
+    arithmetic. But not from what others may write to between the two (`exposed`), unless eager's
+    backward reads it as well (`watched`)."""
     early = [s for s in graph.steps if not s.late]
     late = [s for s in graph.steps if s.late]
     maker = {v: s for s in early for v in s.outs}
     exposed = set() if watched is None else {v for v, key in handled(graph) if key not in watched}
     kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
-    sound = {v for v in graph.inputs if v not in exposed}       # what the backward can have at that time
+    sound = {v for v in graph.inputs if v not in exposed}  # what the backward can have at that time
     for s in early:
-        fine = repeatable(s) and all([v in sound or v.kind == "constant" for v in values_in(s.args)])
-        sound.update([v for v in s.outs if fine or origin.get(v, v) not in exposed and (v in kept or not repeatable(s))])
+        fine = repeatable(s) and all(
+            [v in sound or v.kind == "constant" for v in values_in(s.args)]
+        )
+        sound.update(
+            [
+                v
+                for v in s.outs
+                if fine or origin.get(v, v) not in exposed and (v in kept or not repeatable(s))
+            ]
+        )
     again: dict[int, Call] = {}
-    saved: dict[Value, Value] = {}                # what is read, and what is handed over: the same or a copy
+    saved: dict[Value, Value] = {}  # what is read, and what is handed over: the same or a copy
     todo = [v for s in late for v in values_in(s.args)] + [v for v in graph.wrt if v is not None]
-    for v in todo:                                # grows while it is read
+    for v in todo:  # grows while it is read
         step = maker.get(v)
         if v in saved or v not in exposed and step is None or id(step) in again:
             continue
@@ -53,11 +63,18 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
             saved[v] = v if origin.get(v, v) not in exposed else copied(v, step, early)
     forward = Graph(early, graph.inputs, [*graph.results, *saved.values()], graph.grads)
     drop_unused(forward)
-    return forward, second(graph, [s for s in graph.steps if not s.late and id(s) in again] + late, list(saved)), list(saved)
+    return (
+        forward,
+        second(
+            graph, [s for s in graph.steps if not s.late and id(s) in again] + late, list(saved)
+        ),
+        list(saved),
+    )
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
-    """The memory that others may write to once the forward has run, with a key for each that survives all passes."""
+    """The memory that others may write to once the forward has run, with a key for each that
+    survives all passes."""
     origin = memory_of(graph)
     for v in graph.inputs:
         if v.source[0] in ("argument", "state", "grad"):
@@ -81,7 +98,8 @@ def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Va
 
 
 def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
-    """Values that the forward has to write down for itself: results, and what is read by other than loops."""
+    """Values that the forward has to write down for itself: results, and what is read by other than
+    loops."""
     origin = memory_of(graph)
     kept = set(graph.results)
     for step in early:
@@ -99,32 +117,45 @@ def repeatable(step: Call | Store) -> bool:
 
 
 def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
-    """The backward as a graph of its own, in which what the forward hands over comes from outside."""
+    """The backward as a graph of its own, in which what the forward hands over comes from
+    outside."""
     parents = parents_of(graph)
-    gaps = {v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs} & parents.keys()
-    by = {v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
-          for i, v in enumerate(saved)}
+    gaps = {
+        v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs
+    } & parents.keys()
+    by = {
+        v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
+        for i, v in enumerate(saved)
+    }
     inputs = {v: Value(v._array, "input", v.source) for v in graph.inputs}
     constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
-    by = inputs | by | {v: Value(v._array, "constant", v.source) for v in constants}    # each program names its own
+    by = (
+        inputs | by | {v: Value(v._array, "constant", v.source) for v in constants}
+    )  # each program names its own
     copies = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
         by.update(zip(step.outs, outs))
-    new = [Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line, shares=s.shares) for s in steps]
+    new = [
+        Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line, shares=s.shares)
+        for s in steps
+    ]
     wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
-    return Graph(new, [v for v in by.values() if v.kind == "input" and v in reads],
-                 [v for v in wrt if v is not None])
+    return Graph(
+        new,
+        [v for v in by.values() if v.kind == "input" and v in reads],
+        [v for v in wrt if v is not None],
+    )
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward where some results got no gradient, and which of the gradients that it gives are left: those to which
-    others of `seeds` led in the recorded run, if only with zeros (through `floor`), which passes leave out.
+    """The backward where some results got no gradient, and which of the gradients that it gives are
+    left: those to which others of `seeds` led in the recorded run, if only with zeros (through
+    `floor`), which passes leave out.
 
-    Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in what comes in, so a step
-    that reads nothing else of it gives nothing.
-    """
+    Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in
+    what comes in, so a step that reads nothing else of it gives nothing."""
     by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
     nothing = {v for v in graph.inputs if v.source[0] == "seed" and v.source[1] in absent}
     some = {v for v in graph.inputs if v.source[0] == "seed"} - nothing
@@ -135,18 +166,41 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
             nothing.update(s.outs)
             continue
         some.update(s.outs if given & some else ())
-        zeros = {v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant") for v in given & nothing}
+        zeros = {
+            v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant")
+            for v in given & nothing
+        }
         by.update((v, Value(v._array, "constant", v.source)) for v in given if v.kind == "constant")
         by.update((v, copy(v)) for v in s.outs)
         left = [v for v in values_in(s.args) if v not in zeros]
-        if zeros and s.runs(add) and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]:
+        if (
+            zeros
+            and s.runs(add)
+            and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]
+        ):
             by[s.outs[0]] = by[left[0]]
         else:
-            steps.append(Call(s.op, replaced(s.args, by | zeros), tuple([by[v] for v in s.outs]), s.line, shares=s.shares))
+            steps.append(
+                Call(
+                    s.op,
+                    replaced(s.args, by | zeros),
+                    tuple([by[v] for v in s.outs]),
+                    s.line,
+                    shares=s.shares,
+                )
+            )
     there = [not found <= absent for found in seeds]
-    by.update((v, Value(v._array, "constant", v.source)) for v in graph.results if v.kind == "constant")
-    by.update((v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing)
-    made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
+    by.update(
+        (v, Value(v._array, "constant", v.source)) for v in graph.results if v.kind == "constant"
+    )
+    by.update(
+        (v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing
+    )
+    made = Graph(
+        steps,
+        [by[v] for v in graph.inputs],
+        [by[v] for v, kept in zip(graph.results, there) if kept],
+    )
     drop_unused(made)
     return made, there
 
@@ -155,8 +209,10 @@ def outline(graph: Graph) -> Graph:
     """The same steps on values without the traced arrays."""
     by = {v: Value(np.empty_like(v._array), "input", v.source) for v in graph.inputs}
     by |= {v: copy(v) for s in graph.steps for v in s.outs}
-    steps: list[Any] = [Call(s.op, replaced(s.args, by), tuple([by[v] for v in s.outs]), s.line, shares=s.shares)
-                        for s in graph.steps]
+    steps: list[Any] = [
+        Call(s.op, replaced(s.args, by), tuple([by[v] for v in s.outs]), s.line, shares=s.shares)
+        for s in graph.steps
+    ]
     return Graph(steps, [by[v] for v in graph.inputs], [by.get(v, v) for v in graph.results])
 
 
@@ -170,4 +226,8 @@ def solid(v: Value, gaps: bool) -> np.ndarray:
     """An array laid out as the value will be. `gaps`: it may be a part of other memory."""
     if gaps and v.shape and v._array.flags.c_contiguous:
         return np.empty((*v.shape[:-1], 2 * v.shape[-1]), v.dtype)[..., ::2]
-    return v._array if any(v._array.strides) and not v._array.flags.c_contiguous else np.empty(v.shape, v.dtype)
+    return (
+        v._array
+        if any(v._array.strides) and not v._array.flags.c_contiguous
+        else np.empty(v.shape, v.dtype)
+    )

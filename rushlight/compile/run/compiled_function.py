@@ -1,4 +1,6 @@
-"""`Compiled`, the result of `rushlight.compile`: a function that is traced, compiled and guarded."""
+"""`Compiled`, the result of `rushlight.compile`: a function that is traced, compiled and
+guarded."""
+
 from __future__ import annotations
 
 import os
@@ -11,34 +13,43 @@ from types import MethodType
 from typing import Any
 from weakref import WeakSet, ref
 
-from rushlight.core.mode import mode
-from rushlight.compile.capture.rng_replay import Draws
-from rushlight.compile.run.fast_call import MISSED, entry
-from rushlight.compile.guards.guard_predicates import equal
-from rushlight.compile.graph import is_random
-from rushlight.compile.guards.guard_set import Snapshot
-from rushlight.compile.run.forward_backward import Twice
-from rushlight.compile.capture.trace_summary import Outline, entered, everyone, known_arrays
-from rushlight.compile.capture.graph_breaks import Pieces
-from rushlight.compile.capture.mutation_probe import Probe
-from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
-from rushlight.compile.report import Break
-from rushlight.compile.capture.input_sources import find, keyed
-from rushlight.compile.capture.trace import Tracer, traced
-from rushlight.compile.guards.pytree_signature import contents, signature
+from rushlight.base.buffer_pool import give_back
 from rushlight.base.dtypes import get_default_dtype
 from rushlight.base.errors import NoArray, warn
-from rushlight.base.buffer_pool import give_back
+from rushlight.compile.capture.graph_breaks import Pieces
+from rushlight.compile.capture.input_sources import find, keyed
+from rushlight.compile.capture.mutation_probe import Probe
+from rushlight.compile.capture.rng_replay import Draws
+from rushlight.compile.capture.trace import Tracer, traced
+from rushlight.compile.capture.trace_summary import Outline, entered, everyone, known_arrays
+from rushlight.compile.graph import is_random
+from rushlight.compile.guards.guard_predicates import equal
+from rushlight.compile.guards.guard_set import Snapshot
+from rushlight.compile.guards.pytree_signature import contents, signature
+from rushlight.compile.report import Break
+from rushlight.compile.run.fast_call import MISSED, entry
+from rushlight.compile.run.forward_backward import Twice
+from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
+from rushlight.core.mode import mode
 
 # A kind of arguments: their shapes, dtypes and Python values (trees.signature).
 MAX_PROGRAMS = 8  # per kind of arguments, as torch's limit of recompilations
 MAX_KINDS = 128
 MAX_TRACES = 24  # traced runs of one kind of arguments that gave no program
 MAX_CHANGING_TRACES = 3  # the same, if each run changed Python state
-COUNTER_VALUES = 4  # a Python number that has had this many values counts something: it becomes an input
-UNREPEATED_VALUES = 8  # a Python number that has had this many values will not have one of them again
-MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12  # a piece with fewer ops on fewer elements is faster uncompiled
-RELEASE_BYTES = 1 << 25  # after a traced run that made more bytes than this, unused buffers go back to the system
+COUNTER_VALUES = (
+    4  # a Python number that has had this many values counts something: it becomes an input
+)
+UNREPEATED_VALUES = (
+    8  # a Python number that has had this many values will not have one of them again
+)
+MIN_STEPS, MIN_ELEMENTS = (
+    4,
+    1 << 12,
+)  # a piece with fewer ops on fewer elements is faster uncompiled
+RELEASE_BYTES = (
+    1 << 25
+)  # after a traced run that made more bytes than this, unused buffers go back to the system
 
 EVERYONE: WeakSet = WeakSet()  # all compiled functions, for `compiler.reset()`
 STANCE = ["default"]  # set by `compiler.set_stance`
@@ -57,30 +68,51 @@ class CannotCompile(RuntimeError):
 
 
 class Compiled:
-    """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind, as a program.
+    """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind,
+    as a program.
 
-    A program is used only if two traced runs in a row did the same. A function that a program cannot reproduce (Python reads
-    numbers, Python state changes in each call) is divided into pieces, or else stays eager.
-    """
+    A program is used only if two traced runs in a row did the same. A function that a program
+    cannot reproduce (Python reads numbers, Python state changes in each call) is divided into
+    pieces, or else stays eager."""
 
-    def __init__(self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None):
+    def __init__(
+        self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None
+    ):
         self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
-        self.tries: dict[Any, int] = {}  # kind of arguments without a program -> the number of traced runs
-        self.given_up = ""  # why there will be no program of the whole function; "" while there may be one
-        self.pieces: Pieces | None = None  # the function divided at graph breaks: runs once `given_up` is set
-        self.numbers: dict[Any, set] = {}  # the values that each Python number among the arguments has had
-        self.probing = ""  # Python state that each run changes: the next call looks for the statement (compile/capture/mutation_probe.py)
-        self.part_of: Callable[[], Compiled | None] = lambda: None  # the function that this is a piece of
+        self.tries: dict[
+            Any, int
+        ] = {}  # kind of arguments without a program -> the number of traced runs
+        self.given_up = (
+            ""  # why there will be no program of the whole function; "" while there may be one
+        )
+        self.pieces: Pieces | None = (
+            None  # the function divided at graph breaks: runs once `given_up` is set
+        )
+        self.numbers: dict[
+            Any, set
+        ] = {}  # the values that each Python number among the arguments has had
+        # Python state that each run changes: the next call looks for the statement
+        # (compile/capture/mutation_probe.py)
+        self.probing = ""
+        self.part_of: Callable[[], Compiled | None] = lambda: (
+            None
+        )  # the function that this is a piece of
         self.breaks: list[Break] = []  # the graph breaks of the last traced run
         self.steps = 0  # the number of ops of the last traced run
         self.unsteady = ""  # how the last traced run differed from the run before
-        self.doubts: set = set()  # kinds of arguments whose first program gave other numbers than eager
+        self.doubts: set = (
+            set()
+        )  # kinds of arguments whose first program gave other numbers than eager
         self.twice = Twice()
         self.lock = Lock()
-        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}  # program -> its fast call (compile/run/fast_call.py)
-        self.enter: Callable[[tuple], Any] | None = None  # the fast call of the program that ran last
+        self.entries: dict[
+            Program, Callable[[tuple], Any] | None
+        ] = {}  # program -> its fast call (compile/run/fast_call.py)
+        self.enter: Callable[[tuple], Any] | None = (
+            None  # the fast call of the program that ran last
+        )
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
         EVERYONE.add(self)
@@ -104,13 +136,22 @@ class Compiled:
             flat: list[Any] = []
             others: list[Any] = []
             try:
-                kind = (signature(args, flat, others), signature(kwargs, flat, others), m.grad, m.inference, m.checks,
-                        get_default_dtype(), lower_precision())
+                kind = (
+                    signature(args, flat, others),
+                    signature(kwargs, flat, others),
+                    m.grad,
+                    m.inference,
+                    m.checks,
+                    get_default_dtype(),
+                    lower_precision(),
+                )
             except NoArray:  # programs take no sparse tensors and no users' subclasses of Tensor
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
-                    way = None if kwargs else self.way_to(program, args)  # before the program changes the arguments
+                    way = (
+                        None if kwargs else self.way_to(program, args)
+                    )  # before the program changes the arguments
                     result = program.run(flat, (self.function, args, kwargs))
                     if result is RUN_EAGERLY:
                         return self.function(*args, **kwargs)
@@ -119,14 +160,21 @@ class Compiled:
                         return result
             if "recompile" in STANCE[0] and kind not in self.last:
                 return self.refused(args, kwargs)
-            return self.probed(others, args, kwargs) if self.probing else self.watched(kind, flat, others, args, kwargs)
+            return (
+                self.probed(others, args, kwargs)
+                if self.probing
+                else self.watched(kind, flat, others, args, kwargs)
+            )
         finally:
             self.lock.release()
 
     def refused(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A call without a program under a stance that forbids compiling. RuntimeError under `fail_on_recompile`."""
+        """A call without a program under a stance that forbids compiling. RuntimeError under
+        `fail_on_recompile`."""
         if STANCE[0] == "fail_on_recompile":
-            raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}")
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}"
+            )
         return self.function(*args, **kwargs)
 
     def way_to(self, program: Program, args: tuple) -> Callable[[tuple], Any] | None:
@@ -143,20 +191,30 @@ class Compiled:
             self.tries.clear()
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
-    def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function eagerly under a tracer, and make a program if this run and the last run did the same."""
+    def watched(
+        self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict
+    ) -> Any:
+        """Run the function eagerly under a tracer, and make a program if this run and the last run
+        did the same."""
         before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or next(
-            (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())), None)
+            (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())),
+            None,
+        )
         written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-        old = {keyed(s): t._array.copy("K") for s, t in written if t is not None}  # None: a gradient that was freed
+        old = {
+            keyed(s): t._array.copy("K") for s, t in written if t is not None
+        }  # None: a gradient that was freed
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
             self.give_up("uses sparse tensors, which are no part of programs")
             return self.function(*args, **kwargs)
         draws = Draws()
-        grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
+        grads = [
+            (source, find(source, flat), find(source, flat)._grad)
+            for source in everyone(flat, before)
+        ]
         for (_, what), _, g in grads:
             if g is not None:
                 old.setdefault(keyed(("grad", what)), g._array)
@@ -167,7 +225,12 @@ class Compiled:
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
             problem = tracer.problem or obstacle(tracer, before, draws, given, (args, kwargs))
-            if any([t._node is not node and (node is None or t._node is None or not node.leaf) for t, node, _ in nodes]):
+            if any(
+                [
+                    t._node is not node and (node is None or t._node is None or not node.leaf)
+                    for t, node, _ in nodes
+                ]
+            ):
                 problem = problem or "changes the history of a tensor that it has not made"
             if left := [t for t, _, array in nodes if t._array is not array]:
                 problem = problem or tracer.left(left)
@@ -177,14 +240,21 @@ class Compiled:
             if problem is None:
                 cut()
                 try:
-                    outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-                except Exception as error:  # no program can do the run: results or state that cannot be made again
-                    if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(error, (TypeError, NoArray)):
+                    outline = Outline(
+                        tracer, result, flat, grads, before, Snapshot(self.function, others)
+                    )
+                except (
+                    Exception
+                ) as error:  # no program can do the run: results or state that cannot be made again
+                    if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(
+                        error, (TypeError, NoArray)
+                    ):
                         raise
                     problem = str(error).partition("\n")[0]
                     if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
                         self.tries[kind] += 1
-                        self.probing = problem  # tensors put into lists or dicts: look for the statement that does it
+                        # tensors put into lists or dicts: look for the statement that does it
+                        self.probing = problem
                         return result
         if outline is not None and outline.live:
             self.twice.watch(tracer.began)
@@ -201,9 +271,8 @@ class Compiled:
     def count(self, args: tuple, kwargs: dict) -> None:
         """Divide the function if a Python number among its arguments changes in each call.
 
-        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do, since a program for one
-        value of the float would hardly be used again.
-        """
+        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do,
+        since a program for one value of the float would hardly be used again."""
         for key, value in (*enumerate(args), *kwargs.items()):
             if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
@@ -215,7 +284,8 @@ class Compiled:
                     self.give_up(why, (), [key], False)
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function eagerly with a probe, and divide it at the statements that change Python state."""
+        """Run the function eagerly with a probe, and divide it at the statements that change Python
+        state."""
         probe = Probe(self.function, others)
         why, self.probing = self.probing, ""
         result = probe.run(args, kwargs)
@@ -223,8 +293,17 @@ class Compiled:
             self.give_up(why)
         return result
 
-    def consider(self, kind: Any, outline: Outline | None, last: Outline | None, problem: str | None, flat: list[Any],
-                 old: dict, draws: Draws, tracer: Tracer) -> None:
+    def consider(
+        self,
+        kind: Any,
+        outline: Outline | None,
+        last: Outline | None,
+        problem: str | None,
+        flat: list[Any],
+        old: dict,
+        draws: Draws,
+        tracer: Tracer,
+    ) -> None:
         """After a traced run: make a program, or wait for the next run, or give up."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
@@ -240,13 +319,22 @@ class Compiled:
         if tries == MAX_CHANGING_TRACES and outline.moved:
             self.probing = problem or outline.moved
         elif tries >= MAX_TRACES or len(self.tries) + len(self.programs) > MAX_KINDS:
-            self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
+            self.give_up(
+                problem
+                or "is called in another way each time: other shapes, dtypes or Python values"
+            )
 
-    def keep(self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws) -> None:
-        """Make a program from two traced runs that did the same, and verify it against the last run."""
+    def keep(
+        self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws
+    ) -> None:
+        """Make a program from two traced runs that did the same, and verify it against the last
+        run."""
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
-        for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
-            general.identical = fixed  # the program was made for these very tensors; the trace holds for others, too
+        for general in [
+            p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()
+        ]:
+            # the program was made for these very tensors; the trace holds for others, too
+            general.identical = fixed
             self.entries.pop(general, None)
             return
         if len(programs) >= MAX_PROGRAMS:
@@ -255,20 +343,32 @@ class Compiled:
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
-        program = Program(outline.graph, outline.plan, outline.live, outline,
-                          f"Made by rushlight.compile from {self.name}.", self.options)
+        program = Program(
+            outline.graph,
+            outline.plan,
+            outline.live,
+            outline,
+            f"Made by rushlight.compile from {self.name}.",
+            self.options,
+        )
         program.identical = fixed
         if self.twice.seen and program.live and not program.repeatable:
-            return self.give_up("is differentiated twice, and writes to memory or draws random numbers")
+            return self.give_up(
+                "is differentiated twice, and writes to memory or draws random numbers"
+            )
         wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
         program.let_go()
-        if wrong and kind not in self.doubts:  # one mismatch is allowed: eager may have just switched from NumPy to a loop
+        if (
+            wrong and kind not in self.doubts
+        ):  # one mismatch is allowed: eager may have just switched from NumPy to a loop
             outline.let_go()
             self.doubts.add(kind)
             self.last[kind] = outline
             return None
         if wrong:
-            return self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
+            return self.give_up(
+                f"gave other numbers as a program than as it is ({wrong}); please report this"
+            )
         outline.let_go()
         old.clear()
         if much:
@@ -276,8 +376,11 @@ class Compiled:
         programs.append(program)
         self.tries.pop(kind, None)
 
-    def compared(self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws) -> str:
-        """The first difference between a program's results and those of the traced run, in words; "" if there is none."""
+    def compared(
+        self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws
+    ) -> str:
+        """The first difference between a program's results and those of the traced run, in words;
+        "" if there is none."""
         with draws.again() as drawn:
             wrong = program.differs(outline.expected, flat, old) or drawn()
         if not wrong and any(p.joined for p in program.parts):
@@ -291,9 +394,12 @@ class Compiled:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """Pickle a decorated function by its name, others by function and options. Programs are not pickled."""
+        """Pickle a decorated function by its name, others by function and options. Programs are not
+        pickled."""
         f = self.function
-        named = getattr(sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None)
+        named = getattr(
+            sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None
+        )
         return f.__qualname__ if named is self else (Compiled, (f, self.fullgraph, self.options))
 
     def __deepcopy__(self, memo: dict) -> Compiled:
@@ -310,12 +416,22 @@ class Compiled:
         """The function's name in messages."""
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
-    def divide(self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = (), plain: bool = True) -> bool:
-        """Divide the function into compiled pieces between its graph breaks `stops`. False if that is impossible."""
+    def divide(
+        self,
+        why: str,
+        stops: Iterable,
+        places: Iterable = (),
+        counters: Iterable = (),
+        plain: bool = True,
+    ) -> bool:
+        """Divide the function into compiled pieces between its graph breaks `stops`. False if that
+        is impossible."""
+
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
             made.part_of = ref(self)
             return made
+
         pieces = Pieces(self.function, stops, piece, places, counters, plain)
         if self.fullgraph or pieces.function is None:
             return False
@@ -331,7 +447,8 @@ class Compiled:
         self.entries.clear()
 
     def parts(self) -> list[Compiled]:
-        """All functions that may have programs: this function, or the pieces of a divided function."""
+        """All functions that may have programs: this function, or the pieces of a divided
+        function."""
         return [part for part in self.whole() if part.pieces is None]
 
     def whole(self) -> Iterator[Compiled]:
@@ -347,14 +464,17 @@ class Compiled:
         inside_known = len(self.pieces.inside) >= min(self.pieces.entered, 1)
         return inside_known and all([p.never_compiled() for p in self.pieces.parts])
 
-    def give_up(self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True) -> None:
+    def give_up(
+        self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True
+    ) -> None:
         """Run eagerly from now on, if possible with compiled pieces; else warn once."""
         if not self.divide(why, stops, (), counters, plain):
             self.stop(why)
             self.tell()
 
     def tell(self) -> None:
-        """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole has a program."""
+        """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole
+        has a program."""
         whole = self.part_of()
         if whole is not None:
             return whole.tell() if whole.never_compiled() else None

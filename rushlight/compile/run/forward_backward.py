@@ -1,4 +1,6 @@
-"""The backward part of a program, which the caller may run later: its node, and variants for some of several results."""
+"""The backward part of a program, which the caller may run later: its node, and variants for some
+of several results."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -6,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import explain
+from rushlight.compile.capture.input_sources import find, keyed
+from rushlight.compile.capture.trace_summary import entered, unhooked
+from rushlight.compile.graph import Graph
+from rushlight.compile.guards.pytree_signature import planned
+from rushlight.compile.passes.split_backward import outline, without
 from rushlight.core.backward import DOUBLE_BACKWARD_LISTENERS, grad
 from rushlight.core.clock import clock, tick
 from rushlight.core.engine import overwritten, reachable
 from rushlight.core.mode import mode
 from rushlight.core.node import Node
-from rushlight.compile.graph import Graph
-from rushlight.compile.capture.trace_summary import entered, unhooked
-from rushlight.compile.passes.split_backward import outline, without
-from rushlight.compile.capture.input_sources import find, keyed
-from rushlight.compile.guards.pytree_signature import planned
-from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array, writes_of
 
 
 class Kept:
-    """The saved inputs of a compiled function. The node checks their versions itself: a backward may read some only."""
+    """The saved inputs of a compiled function. The node checks their versions itself: a backward
+    may read some only."""
 
     __slots__ = ("tensors",)
 
@@ -51,14 +54,16 @@ class Twice:
 class Subsets:
     """Backward parts for some of several results, made on first use."""
 
-    def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]):
+    def __init__(
+        self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]
+    ):
         self.late, self.part = outline(late) if results > 1 else Graph(), part
         self.seeds = [seeds for seeds in given if seeds is not None]
         self.known: dict[frozenset[int], tuple[Any, list[bool], list[int]]] = {}
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
-        """(the part without gradients of the results in `absent`, which inputs get a gradient, the positions of the part's
-        inputs among those of `whole`)."""
+        """(the part without gradients of the results in `absent`, which inputs get a gradient, the
+        positions of the part's inputs among those of `whole`)."""
         key = frozenset(absent)
         if key not in self.known:
             graph, there = without(self.late, absent, self.seeds)
@@ -80,42 +85,74 @@ class CompiledFunctionBackward(Node):
         came = g if isinstance(g, dict) else {0: g}
         part, there = program.backward, None
         inputs = kept.tensors
-        if len(came) < len(shapes):  # only some results have a gradient: run the backward part for these
+        if len(came) < len(
+            shapes
+        ):  # only some results have a gradient: run the backward part for these
             part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
             inputs = [inputs[i] for i in places]
         if clock.last_write > self.seq:
             for t in inputs:
-                if t is not None and (writes := t._root._writes) is not None and writes.stamp > self.seq:
+                if (
+                    t is not None
+                    and (writes := t._root._writes) is not None
+                    and writes.stamp > self.seq
+                ):
                     raise overwritten(self, writes, "an input", t._array.shape)
-        arrays = [np.ascontiguousarray(came[what]).reshape(shapes[what][0]) if kind == "seed" else
-                  saved[what] if kind == "saved" else t._array
-                  for (kind, what), t in zip(part.sources, inputs)]
+        arrays = [
+            np.ascontiguousarray(came[what]).reshape(shapes[what][0])
+            if kind == "seed"
+            else saved[what]
+            if kind == "saved"
+            else t._array
+            for (kind, what), t in zip(part.sources, inputs)
+        ]
         if not part.fits(arrays):
-            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
+            raise RuntimeError(
+                explain(
+                    "an input of a compiled function has changed its shape or dtype since forward"
+                )
+            )
         found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
-        return [next(found) if given is not None and next(left) else None for given in program.given]
+        return [
+            next(found) if given is not None and next(left) else None for given in program.given
+        ]
 
     def tensors(self, g: Any) -> list:
-        """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would have side effects."""
+        """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would
+        have side effects."""
         given = g if isinstance(g, dict) else {0: g}
         if not mode().grad:  # not recorded: a watcher asked for ops, and gets new arrays
             found = self.arrays({k: t._array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
         ins = [find(source, arguments) for source in program.edges]
-        if call is None or not program.repeatable or not program.holds() or any(
-                writes_of(t).stamp > self.seq for t in (*ins, *arguments)):
-            raise RuntimeError(explain("a compiled function cannot be differentiated twice if it writes to memory or draws "
-                                       "random numbers", "call the function itself where create_graph=True is needed, or "
-                                       "compile the whole step"))
+        if (
+            call is None
+            or not program.repeatable
+            or not program.holds()
+            or any(writes_of(t).stamp > self.seq for t in (*ins, *arguments))
+        ):
+            raise RuntimeError(
+                explain(
+                    "a compiled function cannot be differentiated twice if it writes to memory or "
+                    "draws "
+                    "random numbers",
+                    "call the function itself where create_graph=True is needed, or "
+                    "compile the whole step",
+                )
+            )
         function, args, kwargs = call
         outs: list[Tensor] = []
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             outs.append(t)
             return 0, False
+
         hooked = [t._node for t in ins if t._node is not None and t._node.hooks is not None]
-        with entered(arguments) as cut, unhooked(hooked):  # the engine runs the hooks, and goes on below the arguments
+        with (
+            entered(arguments) as cut,
+            unhooked(hooked),
+        ):  # the engine runs the hooks, and goes on below the arguments
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]
             cut()

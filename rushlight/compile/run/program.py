@@ -1,4 +1,6 @@
-"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients, random numbers)."""
+"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients,
+random numbers)."""
+
 from __future__ import annotations
 
 import linecache
@@ -12,29 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.clock import clock, tick
-from rushlight.core.node import Output
+from rushlight.base.buffer_pool import LEAST, memory
 from rushlight.base.text import define
-from rushlight.compile.run.verify import Checker, Mismatch, beyond_noise, distance
+from rushlight.compile.capture.input_sources import find, keyed, picker
+from rushlight.compile.capture.replay import Replay
 from rushlight.compile.capture.rng_replay import random_state, restore
+from rushlight.compile.export.module_text import module
 from rushlight.compile.graph import Graph, Store, homes, is_random, keep_apart
-from rushlight.compile.run.forward_backward import CompiledFunctionBackward, Kept, Subsets
 from rushlight.compile.guards.guard_text import still_holds
-from rushlight.compile.lower.program_text import Lowering
+from rushlight.compile.guards.pytree_signature import rebuilt
 from rushlight.compile.lower.memory_plan import Spans, overlap
+from rushlight.compile.lower.program_text import Lowering
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split_backward import read_late, split
-from rushlight.loops.tiering import at_once
-from rushlight.compile.run.verified_cache import Proof, recorded
-from rushlight.compile.capture.replay import Replay
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
-from rushlight.compile.capture.input_sources import find, keyed, picker
-from rushlight.compile.export.module_text import module
-from rushlight.compile.guards.pytree_signature import rebuilt
-from rushlight.fast.policy import large_arrays
-from rushlight.base.buffer_pool import LEAST, memory
+from rushlight.compile.run.forward_backward import CompiledFunctionBackward, Kept, Subsets
+from rushlight.compile.run.verified_cache import Proof, recorded
+from rushlight.compile.run.verify import Checker, Mismatch, beyond_noise, distance
+from rushlight.core.clock import clock, tick
+from rushlight.core.node import Output
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array, writes_of
+from rushlight.fast.policy import large_arrays
+from rushlight.loops.tiering import at_once
 
 # results of `run`: other layouts, try another program; the function must run eagerly
 OTHER_LAYOUT, RUN_EAGERLY = object(), object()
@@ -43,27 +45,44 @@ OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 class Part:
     """One graph as a generated function: `run(arrays)` returns its results and gradients."""
 
-    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
+    def __init__(
+        self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None
+    ):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v._array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
-        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]  # the inputs that the program writes to
-        self.shares_written = False  # whether an input that is written shares memory with another reachable tensor
+        self.owned = [
+            i for i, v in enumerate(graph.inputs) if v in targets
+        ]  # the inputs that the program writes to
+        self.shares_written = (
+            False  # whether an input that is written shares memory with another reachable tensor
+        )
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark, like)
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
         # functions that allocate the results
-        self.new = [partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
-                    for shape, dtype in lowering.new for n in [math.prod(shape)]]
+        self.new = [
+            partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
+            for shape, dtype in lowering.new
+            for n in [math.prod(shape)]
+        ]
         self.call, self.bind = defined(lowering)
         self.undoes = False  # whether a call that raises an error undoes its side effects
         self.fresh = True  # True until the first run
         self.names = self.call.__globals__  # the globals of the text
         # loops that still dispatch on the types of their arguments (`settle`)
-        self.asking = [name for name in self.call.__code__.co_names if hasattr(self.names.get(name), "overloads")
-                       and f"in_parts({name}," not in lowering.text]
+        self.asking = [
+            name
+            for name in self.call.__code__.co_names
+            if hasattr(self.names.get(name), "overloads")
+            and f"in_parts({name}," not in lowering.text
+        ]
         self.lowering: Lowering | None = lowering
-        self.items, self.leases, self.size = lowering.report, lowering.plan.leases, lowering.plan.size
+        self.items, self.leases, self.size = (
+            lowering.report,
+            lowering.plan.leases,
+            lowering.plan.size,
+        )
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
@@ -73,7 +92,9 @@ class Part:
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
         self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
-        self.passing = {i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}}
+        self.passing = {
+            i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}
+        }
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -89,7 +110,8 @@ class Part:
         return found
 
     def failed(self, error: Exception) -> bool:
-        """Whether a run that raised this error had no side effects: then the function can run eagerly instead.
+        """Whether a run that raised this error had no side effects: then the function can run
+        eagerly instead.
 
         Otherwise adds the user's line to the error.
         """
@@ -101,45 +123,55 @@ class Part:
         line = "" if at is None else linecache.getline(code.co_filename, at.tb_lineno).strip()  # type: ignore[union-attr]
         if not line:
             return False
-        last = max([i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1)
-        if last >= 0 and not any(op == "store" or op in TABLE and "random" in TABLE[op].options
-                                 for item in self.items[:last + 1] for op in item.ops):
+        last = max(
+            [i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1
+        )
+        if last >= 0 and not any(
+            op == "store" or op in TABLE and "random" in TABLE[op].options
+            for item in self.items[: last + 1]
+            for op in item.ops
+        ):
             return True
         if last >= 0 and hasattr(error, "add_note"):  # from Python 3.11 on
             error.add_note(f"in a compiled function, at {'; '.join(self.items[last].places)}")
         return False
 
     def undo(self) -> None:
-        """Make calls that raise an error undo their side effects: for functions that may catch the error."""
+        """Make calls that raise an error undo their side effects: for functions that may catch the
+        error."""
         self.call, self.undoes = partial(undone, self.call, self.owned), True
 
     def settle(self) -> None:
         """Call loops without Numba's dispatch on argument types, which costs time per array.
 
-        Safe after the first run: `fits` and the signature of the arguments guarantee the same types.
-        """
+        Safe after the first run: `fits` and the signature of the arguments guarantee the same
+        types."""
         for name in self.asking:
             if len(self.names[name].overloads) == 1:
                 [known] = self.names[name].overloads.values()
                 self.names[name] = known.entry_point
 
-    def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
-        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the
-        program writes to replaced by copies.
-        """
+    def trial(
+        self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]
+    ) -> tuple[list, list]:
+        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with
+        those that the program writes to replaced by copies."""
         low = self.lowering
         assert low is not None
-        checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
-        made = self.under(checker, "check")(self.new, *written, *self.bind(*[written[i] for i in self.bound]))
+        checker = Checker(
+            low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay
+        )
+        made = self.under(checker, "check")(
+            self.new, *written, *self.bind(*[written[i] for i in self.bound])
+        )
         checker.leave()
         return made  # type: ignore[no-any-return]
 
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before the first call, to compile the loops.
 
-        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first,
-        so that a read of unwritten memory shows.
-        """
+        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled
+        with nan bytes first, so that a read of unwritten memory shows."""
         if not apart:
             self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)
         call = self.under(lambda *made: None, "rehearsal") if apart else self.call
@@ -161,7 +193,8 @@ class Part:
         return partial(define(self.observed, "watched", names, f"program, {name}"), observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arrays have the layouts of the traced ones. Arguments do, by their signature."""
+        """Whether the arrays have the layouts of the traced ones. Arguments do, by their
+        signature."""
         known = self.known
         for i in self.watched:
             if arrays[i] is not known[i]:
@@ -172,8 +205,10 @@ class Part:
                     self._views = None  # not for a gradient that is new in each call and only read
         if self._views is None:
             watched = {*self.watched}
-            self.shares_written = overlap([arrays[i] for i in self.owned if i in watched], [
-                arrays[i] for i in self.watched if i not in self.owned])
+            self.shares_written = overlap(
+                [arrays[i] for i in self.owned if i in watched],
+                [arrays[i] for i in self.watched if i not in self.owned],
+            )
             if self.shares_written:
                 return False
             self.spans = Spans([arrays[i] for i in self.owned if i in watched])
@@ -186,18 +221,33 @@ LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed"
 
 
 class Program:
-    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other numbers.
+    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other
+    numbers.
 
-    `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py). `holds()`: whether all guards hold.
-    """
+    `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py).
+    `holds()`: whether all guards hold."""
 
-    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Any,
+        live: list[int],
+        outline: Any,
+        title: str,
+        options: Mapping[str, Any],
+    ):
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = still_holds(outline.before, outline.free)
-        self.numbers = [n for n in numbers if len(n.ways) > 1]  # dynamic numbers whose formulas must agree in each run
-        self.shared: dict[int, int] | None = None  # index of a saved array -> the result that shares its memory
-        self.identical: list[tuple[int, Tensor]] = []  # (index, tensor): arguments that must be these very tensors
+        self.numbers = [
+            n for n in numbers if len(n.ways) > 1
+        ]  # dynamic numbers whose formulas must agree in each run
+        self.shared: dict[int, int] | None = (
+            None  # index of a saved array -> the result that shares its memory
+        )
+        self.identical: list[
+            tuple[int, Tensor]
+        ] = []  # (index, tensor): arguments that must be these very tensors
         self.replay: Replay | None = Replay(graph)
         moves = any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         self.repeatable = not graph.grads and not moves
@@ -219,12 +269,21 @@ class Program:
         self.backward: Part | None = None
         if live:
             graph, late, _ = split(graph, watched)
-            self.apart_from = Subsets(late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
-                                      len(live), self.given)
+            self.apart_from = Subsets(
+                late,
+                partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
+                len(live),
+                self.given,
+            )
             self.backward = Part(late, title, *how, "back_")
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
-        handed = [*(v for _, v in graph.grads if v is not None), *graph.results[:self.results]]
-        self.forward = Part(graph, title, *how, like=dict(zip(handed, outline.expected.leaves + outline.expected.results)))
+        handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
+        self.forward = Part(
+            graph,
+            title,
+            *how,
+            like=dict(zip(handed, outline.expected.leaves + outline.expected.results)),
+        )
         self.owned = self.forward.owned
         if undoes:
             self.forward.undo()
@@ -233,12 +292,13 @@ class Program:
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
         self.replaced = picker(self.dropped)
         self.seen: tuple | None = None  # the `views` for which `loose` was computed
-        self.loose = True  # whether an array that is written may share memory with an argument that owns its memory
+        # whether an array that is written may share memory with an argument that owns its memory
+        self.loose = True
 
     @property
     def source(self) -> str:
-        """A Python module that does the same without rushlight (compile/export/module_text.py): its function `call` takes the arrays.
-        """
+        """A Python module that does the same without rushlight (compile/export/module_text.py): its
+        function `call` takes the arrays."""
         return module(p.parts for p in self.parts)
 
     @property
@@ -260,7 +320,8 @@ class Program:
 
     @contextmanager
     def timing(self) -> Iterator[Timings]:
-        """Inside, calls of the compiled function measure the time of each statement. Yields printable `Timings`."""
+        """Inside, calls of the compiled function measure the time of each statement. Yields
+        printable `Timings`."""
         found, calls = Timings(), [p.call for p in self.parts]
         watches = [Stopwatch(p.items) for p in self.parts]
         for part, watch in zip(self.parts, watches):
@@ -271,17 +332,23 @@ class Program:
             for part, call in zip(self.parts, calls):
                 part.call = call
             found.calls = max(w.calls for w in watches)
-            found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
+            found.rows = [
+                (1e6 * t / max(found.calls, 1), item)
+                for w in watches
+                for t, item in zip(w.spent, w.items)
+            ]
 
     def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
-        """Run the program: returns the function's result; sets parameters, gradients and state. Or returns OTHER_LAYOUT
-        or RUN_EAGERLY.
+        """Run the program: returns the function's result; sets parameters, gradients and state. Or
+        returns OTHER_LAYOUT or RUN_EAGERLY.
 
         `call`: (function, args, kwargs) of the call, for second derivatives.
         """
         forward = self.forward
-        if (self.identical or self.numbers) and (any(arguments[i] is not t for i, t in self.identical)
-                                                 or not all(n.agrees() for n in self.numbers)):
+        if (self.identical or self.numbers) and (
+            any(arguments[i] is not t for i, t in self.identical)
+            or not all(n.agrees() for n in self.numbers)
+        ):
             return OTHER_LAYOUT
         arrays = self.gather(arguments)
         if not forward.fits(arrays):
@@ -292,7 +359,9 @@ class Program:
             t._grad = None
         try:
             results, grads = forward.run(arrays)
-        except Exception as error:  # a wrong index, a singular matrix: the function may catch the error
+        except (
+            Exception
+        ) as error:  # a wrong index, a singular matrix: the function may catch the error
             if forward.failed(error):
                 return RUN_EAGERLY
             raise
@@ -305,13 +374,14 @@ class Program:
         fresh = iter(grads)
         for t, (_, given) in zip(self.holders(arguments), self.leaves):
             t._grad = from_array(next(fresh)) if given else None
-        tensors = [from_array(a) for a in results[:self.results]]
+        tensors = [from_array(a) for a in results[: self.results]]
         if self.live:
-            self.connect(tensors, results[self.results:], arguments, call)
+            self.connect(tensors, results[self.results :], arguments, call)
         return rebuilt(self.plan, tensors, arguments)
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """The first difference between the program's results and the traced run's, in words; "" if there is none.
+        """The first difference between the program's results and the traced run's, in words; "" if
+        there is none.
 
         `old`: source -> copy of the memory that the traced run has overwritten.
         """
@@ -327,73 +397,115 @@ class Program:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and gradients.
-        """
+        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written
+        memory and gradients."""
         replay, written = self.replay, {}
-        inputs = [np.ones_like(expected.results[self.live[what]]) if kind == "seed" else
-                  old[keyed((kind, what))] if keyed((kind, what)) in old else find((kind, what), arguments)._array
-                  for kind, what in (v.source for v in replay.inputs)]
+        inputs = [
+            np.ones_like(expected.results[self.live[what]])
+            if kind == "seed"
+            else old[keyed((kind, what))]
+            if keyed((kind, what)) in old
+            else find((kind, what), arguments)._array
+            for kind, what in (v.source for v in replay.inputs)
+        ]
         steps = [s for p in self.parts for s in p.lowering.graph.steps]
         replay.begin(inputs, Counter(v.traced for s in steps for v in s.outs if v.traced))
 
         def trial(part: Part, arrays: list[np.ndarray]) -> tuple[list, list]:
             own = self.owned if part is self.forward else []
             written.update((keyed(part.sources[i]), arrays[i].copy("K")) for i in own)
-            return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
+            return part.trial(
+                replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)]
+            )
+
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
         # from the trace: a written gradient may be freed by now
         left = {keyed(v.source): v._array for v in replay.inputs}
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
-        pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
-        wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
+        pairs += [
+            ("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))
+        ]
+        wrong = {
+            i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))
+        }
         if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
-            far = beyond_noise({i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves)
+            far = beyond_noise(
+                {i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves
+            )
             wrong = {i: wrong[i] for i in far}
         return next(iter(wrong.values()), "")
 
     def joined_differ(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
-        """The first difference between joined statements and the same statements run one by one, in words.
+        """The first difference between joined statements and the same statements run one by one, in
+        words.
 
         `again()`: a context in which the same random numbers are drawn.
         """
-        def run(part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]) -> tuple[list, list]:
+
+        def run(
+            part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]
+        ) -> tuple[list, list]:
             own = {i: arrays[i].copy() for i in (self.owned if part is self.forward else ())}
             written += own.values()
             return part.rehearse([own.get(i, a) for i, a in enumerate(arrays)], apart)
+
         found = []
         for apart in (True, False):
             with again():
                 written: list[np.ndarray] = []
-                made = self.once(expected, arguments, old, partial(run, apart=apart, written=written))
+                made = self.once(
+                    expected, arguments, old, partial(run, apart=apart, written=written)
+                )
                 found.append([*written, *chain(*made)])
-        return next((f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), "")
+        return next(
+            (f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), ""
+        )
 
-    def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
-        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced run.
-        """
-        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments)._array for s in self.forward.sources]
+    def once(
+        self, expected: Any, arguments: list[Any], old: dict, run: Callable
+    ) -> tuple[list, list, list]:
+        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the
+        inputs of the traced run."""
+        arrays = [
+            old[keyed(s)] if keyed(s) in old else find(s, arguments)._array
+            for s in self.forward.sources
+        ]
         results, grads = run(self.forward, arrays)
         if self.backward is None:
             return results, grads, []
         seeds = [np.ones(expected.results[i].shape, expected.results[i].dtype) for i in self.live]
-        given = {"seed": seeds, "saved": results[self.results:]}
-        arrays = [given[kind][what] if kind in given else find((kind, what), arguments)._array
-                  for kind, what in self.backward.sources]
+        given = {"seed": seeds, "saved": results[self.results :]}
+        arrays = [
+            given[kind][what] if kind in given else find((kind, what), arguments)._array
+            for kind, what in self.backward.sources
+        ]
         return results, grads, run(self.backward, arrays)[0]
 
-    def connect(self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any], call: tuple | None) -> None:
+    def connect(
+        self,
+        tensors: list[Tensor],
+        saved: list[np.ndarray],
+        arguments: list[Any],
+        call: tuple | None,
+    ) -> None:
         """Give the results a node, for the backward that the caller may run."""
         backward = self.backward
         assert backward is not None
         if self.shared is None:  # backward must notice a write to a result that it reads
-            self.shared = {j: i for i, t in enumerate(tensors) for j, a in enumerate(saved)
-                           if np.may_share_memory(t._array, a)}
+            self.shared = {
+                j: i
+                for i, t in enumerate(tensors)
+                for j, a in enumerate(saved)
+                if np.may_share_memory(t._array, a)
+            }
         inputs: list[Tensor | None] = []
         for source in backward.sources:
             what = source[1]
             if source[0] == "saved" and what in self.shared:
-                alias = from_array(saved[what])  # the result itself refers to the node: a reference cycle
+                alias = from_array(
+                    saved[what]
+                )  # the result itself refers to the node: a reference cycle
                 alias._writes = writes_of(tensors[self.shared[what]])
                 inputs.append(alias)
             else:
@@ -410,7 +522,8 @@ class Program:
                 tensors[i]._node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arguments share no memory with tensors that the function reaches or arrays that are written."""
+        """Whether the arguments share no memory with tensors that the function reaches or arrays
+        that are written."""
         forward, owned = self.forward, self.owned
         if not all([arrays[k].flags.writeable for k in owned]):
             return False
@@ -426,13 +539,18 @@ class Program:
                 return False
             for k in owned if self.loose or a.base is not None else ():
                 b = arrays[k]
-                if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
+                if k != i and (
+                    a is b
+                    or (a.base is not None or b.base is not None)
+                    and np.may_share_memory(a, b)
+                ):
                     return False
         return True
 
 
 def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> tuple[list, list]:
-    """`call`; if it raises an error, restores the arrays that it writes to and the state of the generator."""
+    """`call`; if it raises an error, restores the arrays that it writes to and the state of the
+    generator."""
     state, old = random_state(), [arrays[i].copy("K") for i in owned]
     try:
         return call(new, *arrays)
@@ -452,4 +570,6 @@ def defined(lowering: Lowering) -> tuple[Callable, Callable]:
     """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     mark = lowering.mark
-    return define(lowering.text, f"{mark}run", names, "program"), names.get(f"{mark}bind", lambda *arrays: ())
+    return define(lowering.text, f"{mark}run", names, "program"), names.get(
+        f"{mark}bind", lambda *arrays: ()
+    )

@@ -1,10 +1,12 @@
-"""Verify a program before it is used: compare each loop and each call with the ops' own kernels, on the same inputs.
+"""Verify a program before it is used: compare each loop and each call with the ops' own kernels, on
+the same inputs.
 
-Comparing only the final results would be too lax and too strict at once. Too lax: an error in a small gradient drowns. Too
-strict: an optimizer that divides by the size of a gradient blows rounding noise up to whole numbers (a bias that cancels in
-a softmax has a gradient of pure noise). So the output of each step is compared, and then replaced by the traced run's value
-(compile/capture/replay.py): no difference reaches the next step.
-"""
+Comparing only the final results would be too lax and too strict at once. Too lax: an error in a
+small gradient drowns. Too strict: an optimizer that divides by the size of a gradient blows
+rounding noise up to whole numbers (a bias that cancels in a softmax has a gradient of pure noise).
+So the output of each step is compared, and then replaced by the traced run's value
+(compile/capture/replay.py): no difference reaches the next step."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.compile.capture.replay import Replay
 from rushlight.compile.graph import (
     Call,
     Graph,
@@ -27,18 +30,30 @@ from rushlight.compile.graph import (
     with_each,
 )
 from rushlight.compile.run.tolerance import NOISE, ROUNDED, SHAKEN, Noise, change, of_half, unit
-from rushlight.compile.capture.replay import Replay
-from rushlight.ops.reduce import reduce
+from rushlight.core.table import TABLE
 from rushlight.kernels.float16 import single
 from rushlight.ops.linalg.matmul import mm
-from rushlight.core.table import TABLE
+from rushlight.ops.reduce import reduce
 
 ULPS = 64  # allowed difference of fused arithmetic, in units of the last place
-TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}  # bytes of an element -> tolerance relative to the largest element
-TRIES, MOST_TRIES = 3, 16  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
-# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative to NOISE.
+TOLERANCE = {
+    2: 1e-2,
+    4: 1e-4,
+    8: 1e-6,
+    16: 1e-6,
+}  # bytes of an element -> tolerance relative to the largest element
+TRIES, MOST_TRIES = (
+    3,
+    16,
+)  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
+# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative
+# to NOISE.
 FLOATS = {"floats": 1.0}
-HALVES = {**FLOATS, "halves": ROUNDED / NOISE, "given": SHAKEN * 2.0**-16}  # inputs in half precision: as if in float32
+HALVES = {
+    **FLOATS,
+    "halves": ROUNDED / NOISE,
+    "given": SHAKEN * 2.0**-16,
+}  # inputs in half precision: as if in float32
 
 
 class Mismatch(Exception):
@@ -48,28 +63,48 @@ class Mismatch(Exception):
 class Checker:
     """Compares a run of a program, item by item, with eager.
 
-    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in memory. `ends`: the last
-    item that reads a value. `replay`: computes the traced run's values.
+    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in
+    memory. `ends`: the last item that reads a value. `replay`: computes the traced run's values.
     """
 
-    def __init__(self, graph: Graph, items: list[Any], shown: list[list[Value]], ends: dict[Value, int],
-                 arrays: list[np.ndarray], replay: Replay):
+    def __init__(
+        self,
+        graph: Graph,
+        items: list[Any],
+        shown: list[list[Value]],
+        ends: dict[Value, int],
+        arrays: list[np.ndarray],
+        replay: Replay,
+    ):
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
-        self.origin, self.places = memory_of(graph), {}  # value -> the value that owns its memory; value -> its array
+        self.origin, self.places = (
+            memory_of(graph),
+            {},
+        )  # value -> the value that owns its memory; value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
-        # values that the traced run did not have -> function that computes them from perturbed inputs
+        # values that the traced run did not have -> function that computes them from perturbed
+        # inputs
         self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {
-            v: replay.unsure[v.source[1]] for v in graph.inputs if v.source[0] == "saved" and v.source[1] in replay.unsure}
+            v: replay.unsure[v.source[1]]
+            for v in graph.inputs
+            if v.source[0] == "saved" and v.source[1] in replay.unsure
+        }
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
-        """Called after item i has stored `arrays`. Raises Mismatch if these differ from the results of the item's ops."""
+        """Called after item i has stored `arrays`. Raises Mismatch if these differ from the results
+        of the item's ops."""
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
         first = steps[0]
-        if len(steps) == 1 and isinstance(first, Call) and first.outs and not is_view(first) and (
-                is_random(first) or opaque(first)):
+        if (
+            len(steps) == 1
+            and isinstance(first, Call)
+            and first.outs
+            and not is_view(first)
+            and (is_random(first) or opaque(first))
+        ):
             found = dict(made)  # the program calls eager's own kernel: there is nothing to compare
             self.apart(first, made)
             for v in first.outs if is_random(first) else ():
@@ -81,7 +116,9 @@ class Checker:
         self.compare(found, right, again, f"{name_of(steps)}: its parts give")
         for s in steps:
             for v in s.outs:
-                own = v in made and found[v] is made[v]  # the program's memory, which later items overwrite
+                own = (
+                    v in made and found[v] is made[v]
+                )  # the program's memory, which later items overwrite
                 self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
                 if v not in right:
                     self.unsure[v] = partial(taken, again, v)
@@ -91,55 +128,88 @@ class Checker:
                 np.copyto(a, self.known[v])
         for s in steps:
             if isinstance(s, Store):
-                np.copyto(made[s.target], s.value._array if s.value.kind == "constant" else self.known[s.value])
+                np.copyto(
+                    made[s.target],
+                    s.value._array if s.value.kind == "constant" else self.known[s.value],
+                )
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         for book in (self.known, self.places, self.unsure):
-            for v in [v for v in book if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)]:
+            for v in [
+                v
+                for v in book
+                if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)
+            ]:
                 del book[v]
 
     def leave(self) -> None:
-        """Pass the unsure values that backward reads on to `replay`, before the check of the backward part."""
-        saved = self.results[len(self.replay.results):]
+        """Pass the unsure values that backward reads on to `replay`, before the check of the
+        backward part."""
+        saved = self.results[len(self.replay.results) :]
         self.replay.unsure = {i: self.unsure[v] for i, v in enumerate(saved) if v in self.unsure}
 
     def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
-        """Mismatch if a kernel returns memory of an argument: the memory plan may have reused that memory already."""
+        """Mismatch if a kernel returns memory of an argument: the memory plan may have reused that
+        memory already."""
         for x in values_in(call.args):
             home = self.origin.get(x, x)
             for v, a in made.items():
-                if home in self.places and self.origin.get(v) is not home and np.may_share_memory(a, self.places[home]):
+                if (
+                    home in self.places
+                    and self.origin.get(v) is not home
+                    and np.may_share_memory(a, self.places[home])
+                ):
                     raise Mismatch(f"{call.op}: it gives its argument's memory")
 
     def given(self, steps: list[Any]) -> dict[Value, Callable[[Noise], np.ndarray]]:
         """The inputs of some steps as functions of the noise.
 
-        A value of the traced run is perturbed in its last places. Another value is recomputed from perturbed inputs: if
-        these cancel in a sum, the sum is pure noise.
-        """
-        return {v: self.unsure.get(v) or partial(Noise.on, a=self.known[v]) for s in steps
-                for v in values_in((s.value,) if isinstance(s, Store) else s.args) if v in self.known}
+        A value of the traced run is perturbed in its last places. Another value is recomputed from
+        perturbed inputs: if these cancel in a sum, the sum is pure noise."""
+        return {
+            v: self.unsure.get(v) or partial(Noise.on, a=self.known[v])
+            for s in steps
+            for v in values_in((s.value,) if isinstance(s, Store) else s.args)
+            if v in self.known
+        }
 
-    def compare(self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], again: Callable[[Noise], dict],
-                what: str) -> None:
-        """Raise Mismatch if a value in `made` differs from its value in `right` by more than rounding.
+    def compare(
+        self,
+        made: dict[Value, np.ndarray],
+        right: dict[Value, np.ndarray],
+        again: Callable[[Noise], dict],
+        what: str,
+    ) -> None:
+        """Raise Mismatch if a value in `made` differs from its value in `right` by more than
+        rounding.
 
-        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of rounding.
-        """
+        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of
+        rounding."""
         shaken: list[list[dict[Value, np.ndarray]]] = []
         still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
 
         def changes(v: Value) -> Iterator[np.ndarray]:
-            """How much each element of `v` changes if the inputs change in their last places, for different noise."""
+            """How much each element of `v` changes if the inputs change in their last places, for
+            different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
             for seed in range(MOST_TRIES):
-                runs = shaken[seed] if seed < len(shaken) else [
-                    again(Noise(seed, **{k: k == kind for k in self.kinds})) for kind in self.kinds]
+                runs = (
+                    shaken[seed]
+                    if seed < len(shaken)
+                    else [
+                        again(Noise(seed, **{k: k == kind for k in self.kinds}))
+                        for kind in self.kinds
+                    ]
+                )
                 if len(shaken) == seed < TRIES:
                     shaken.append(runs)
                 far = [change(run[v], still[0][v]) for run in runs]
-                yield sum(share * f for share, f in zip(self.kinds.values(), far)) if far[0].dtype != bool else (
-                    np.any(far, axis=0))
+                yield (
+                    sum(share * f for share, f in zip(self.kinds.values(), far))
+                    if far[0].dtype != bool
+                    else (np.any(far, axis=0))
+                )
+
         for v, a in made.items():
             wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
             if wrong:
@@ -151,14 +221,17 @@ def anew(steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], no
     return computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
 
 
-def computed(steps: list[Any], given: dict[Value, np.ndarray],
-             noise: Noise | None = None) -> dict[Value, np.ndarray]:
-    """The results of some steps, each computed by its op's kernel; with `noise`, each result is perturbed."""
+def computed(
+    steps: list[Any], given: dict[Value, np.ndarray], noise: Noise | None = None
+) -> dict[Value, np.ndarray]:
+    """The results of some steps, each computed by its op's kernel; with `noise`, each result is
+    perturbed."""
     found: dict[Value, np.ndarray] = {}
     plain: dict[Value, np.ndarray] = {}
 
     def array(v: Value) -> Any:
         return found[v] if v in found else v._array if v.kind == "constant" else given[v]
+
     with np.errstate(all="ignore"):
         for s in steps:
             if isinstance(s, Store):
@@ -168,7 +241,9 @@ def computed(steps: list[Any], given: dict[Value, np.ndarray],
             elif s.outs:
                 made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                 parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
-                if noise is not None:  # final results in half precision stay: `difference` allows their neighbours
+                if (
+                    noise is not None
+                ):  # final results in half precision stay: `difference` allows their neighbours
                     plain.update((v, a) for v, a in zip(s.outs, parts) if of_half(v.dtype))
                     parts = [noise.after(s, np.asarray(a)) for a in parts]
                 found.update(zip(s.outs, parts))
@@ -193,7 +268,8 @@ def name_of(steps: list[Any]) -> str:
 
 
 def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.ndarray]]) -> str:
-    """How the array `a` differs from the right one `b`, in words; "" if the difference may be rounding.
+    """How the array `a` differs from the right one `b`, in words; "" if the difference may be
+    rounding.
 
     `changes()`: how much perturbed inputs change each element, for different noise.
     """
@@ -214,7 +290,9 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         if right.all():
             return ""
         size = np.abs(b)
-        allowed = ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0)) + rounded
+        allowed = (
+            ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0)) + rounded
+        )
         far = np.abs(a - b)
         if (right | (far <= allowed)).all():
             return ""
@@ -223,28 +301,53 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         for change in changes() if wrong.any() else ():  # averaged: one change may be 0 by chance
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
         wrong &= ~(far <= allowed + NOISE * (total / max(tries, 1)))
-        return f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements" if wrong.any() else ""
+        return (
+            f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements"
+            if wrong.any()
+            else ""
+        )
 
 
-def beyond_noise(pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]],
-                 halves: bool) -> list[int]:
-    """The indices of the results that are further from eager's than perturbed runs are from the first of these runs.
+def beyond_noise(
+    pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]], halves: bool
+) -> list[int]:
+    """The indices of the results that are further from eager's than perturbed runs are from the
+    first of these runs.
 
-    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops
-    round to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on
-    chance; so an element may differ by its largest change in many runs plus the root mean square of the array's changes.
-    """
+    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs.
+    `halves`: whether ops round to half precision. A changed rounding to half precision moves few
+    elements, but far, and which ones depends on chance; so an element may differ by its largest
+    change in many runs plus the root mean square of the array's changes."""
     first = next(runs)
     if not halves:
         some = [*islice(runs, TRIES)]
-        return [i for i, (a, b) in pairs.items() if difference(a, b, lambda i=i: (  # type: ignore[misc]
-            change(r[i], first[i]) for r in some))]
+        return [
+            i
+            for i, (a, b) in pairs.items()
+            if difference(
+                a,
+                b,
+                lambda i=i: (  # type: ignore[misc]
+                    change(r[i], first[i]) for r in some
+                ),
+            )
+        ]
     spread, left = {i: np.zeros_like(single(first[i]), float) for i in pairs}, [*pairs]
     for run in islice(runs, MOST_TRIES):
         for i in left:
             spread[i] = np.fmax(spread[i], np.nan_to_num(change(run[i], first[i]), nan=0, posinf=0))
-        left = [i for i in left if difference(*pairs[i], lambda i=i: iter([  # type: ignore[misc]
-            ROUNDED / NOISE * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))]))]
+        left = [
+            i
+            for i in left
+            if difference(
+                *pairs[i],
+                lambda i=i: iter(
+                    [  # type: ignore[misc]
+                        ROUNDED / NOISE * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
+                    ]
+                ),
+            )
+        ]
         if not left:
             break
     return left
@@ -259,6 +362,15 @@ def distance(a: np.ndarray, b: np.ndarray) -> str:
     if a.dtype.kind not in "fc" or not a.size:
         return "" if np.array_equal(a, b) else "other whole numbers"
     with np.errstate(all="ignore"):
-        near = np.isclose(a, b, rtol=digits, equal_nan=True,
-                          atol=digits * np.abs(b[np.isfinite(b)]).max(initial=0))
-        return "" if near.all() else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"
+        near = np.isclose(
+            a,
+            b,
+            rtol=digits,
+            equal_nan=True,
+            atol=digits * np.abs(b[np.isfinite(b)]).max(initial=0),
+        )
+        return (
+            ""
+            if near.all()
+            else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"
+        )

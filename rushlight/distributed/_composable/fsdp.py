@@ -1,4 +1,5 @@
 """torch's private home of `fully_shard`, which libraries import."""
+
 from __future__ import annotations
 
 from rushlight.distributed.fsdp import FSDPModule, fully_shard

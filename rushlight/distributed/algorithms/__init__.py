@@ -1,4 +1,5 @@
 """torch.distributed.algorithms, as far as libraries import it."""
+
 from rushlight.distributed.algorithms import join
 
 __all__ = ["join"]

@@ -1,4 +1,6 @@
-"""torch.distributed.algorithms.join: processes with unequal numbers of batches; one process waits for nobody."""
+"""torch.distributed.algorithms.join: processes with unequal numbers of batches; one process waits
+for nobody."""
+
 from __future__ import annotations
 
 from contextlib import nullcontext
@@ -16,7 +18,13 @@ class JoinHook:
 class Join(nullcontext):
     """A context in which nothing is different."""
 
-    def __init__(self, joinables: list, enable: bool = True, throw_on_early_termination: bool = False, **settings: Any):
+    def __init__(
+        self,
+        joinables: list,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+        **settings: Any,
+    ):
         super().__init__()
 
 

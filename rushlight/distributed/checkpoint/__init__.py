@@ -1,4 +1,6 @@
-"""torch.distributed.checkpoint, as far as libraries import it: one process saves with torch.save."""
+"""torch.distributed.checkpoint, as far as libraries import it: one process saves with
+torch.save."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,14 +8,18 @@ from typing import Any
 
 def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process saves with torch.save."""
-    raise NotImplementedError("torch.distributed.checkpoint writes files of many processes, which are not there; cure: "
-                              "torch.save(state_dict, file)")
+    raise NotImplementedError(
+        "torch.distributed.checkpoint writes files of many processes, which are not there; cure: "
+        "torch.save(state_dict, file)"
+    )
 
 
 def load(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process loads with torch.load."""
-    raise NotImplementedError("torch.distributed.checkpoint reads files of many processes, which are not there; cure: "
-                              "torch.load(file)")
+    raise NotImplementedError(
+        "torch.distributed.checkpoint reads files of many processes, which are not there; cure: "
+        "torch.load(file)"
+    )
 
 
 __all__ = ["load", "save"]

@@ -1,4 +1,5 @@
 """torch.distributed.checkpoint.hf_storage, as far as libraries import it."""
+
 from __future__ import annotations
 
 from rushlight.base.errors import Absent

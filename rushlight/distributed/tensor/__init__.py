@@ -1,4 +1,6 @@
-"""torch.distributed.tensor, as far as libraries ask it: no tensor lies on several machines. How one would can be said."""
+"""torch.distributed.tensor, as far as libraries ask it: no tensor lies on several machines. How one
+would can be said."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -63,9 +65,19 @@ class Partial(Placement):
     reduce_op: str = "sum"
 
 
-def distribute_tensor(tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any) -> Any:
+def distribute_tensor(
+    tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
+) -> Any:
     """NotImplementedError: tensors lie in one process."""
     raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
 
 
-__all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]
+__all__ = [
+    "DTensor",
+    "DeviceMesh",
+    "Partial",
+    "Placement",
+    "Replicate",
+    "Shard",
+    "distribute_tensor",
+]

@@ -1,4 +1,5 @@
 """torch's private module of parts of distributed tensors, which libraries import."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """torch.distributed.tensor.experimental, as far as libraries import it."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
 """torch.distributed.tensor.placement_types: see the package."""
+
 from __future__ import annotations
 
 from rushlight.distributed.tensor import Partial, Placement, Replicate, Shard, _StridedShard

@@ -17,6 +17,7 @@ reading: index_table.py, one_by_one.py.
 
 benchmarks/convolution.py measures them beside im2col and torch.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,13 +28,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.conv import batch_innermost, direct, index_table, indirect, one_by_one, whole_batch_im2col, winograd
-from rushlight.fast.conv.thresholds import BIAS_GRAD_MIN_FLOATS, IM2COL_PRODUCTS_PER_SECOND, MIN_PRODUCTS
+from rushlight.base.dependencies import has_numba, much
+from rushlight.fast.conv import (
+    batch_innermost,
+    direct,
+    index_table,
+    indirect,
+    one_by_one,
+    whole_batch_im2col,
+    winograd,
+)
+from rushlight.fast.conv.thresholds import (
+    BIAS_GRAD_MIN_FLOATS,
+    IM2COL_PRODUCTS_PER_SECOND,
+    MIN_PRODUCTS,
+)
 from rushlight.fast.conv.tiling import Inexact
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import Plan, columns_of
 from rushlight.kernels.im2col import Ints
-from rushlight.base.dependencies import has_numba, much
 
 
 class Way(NamedTuple):
@@ -67,14 +80,18 @@ class Ways:
         do not suit.
         """
         products = products_for_loops(p)
-        return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
+        return [
+            way for way in self.ways if (products or not way.compiled) and way.suits(p)
+        ], products
 
 
 def products_for_loops(p: Plan) -> int:
     """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as
     compiled loops.
     """
-    products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
+    products = (
+        p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
+    )
     suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3
     # `plain` columns are the input: BLAS has the whole convolution in one product
     if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:
@@ -101,7 +118,8 @@ CONV = Ways(
     Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
     Way(indirect.suits, indirect.conv, compiled=True),
     Way(direct.suits, direct.conv, compiled=True),
-    Way(always, reference.conv_im2col))
+    Way(always, reference.conv_im2col),
+)
 # compiled ways have one function for both: the plan says that g is read and the input made
 CONV_INPUT_GRAD = Ways(
     Way(index_table.suits, index_table.conv_input_grad),
@@ -111,7 +129,8 @@ CONV_INPUT_GRAD = Ways(
     Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
     Way(indirect.suits, indirect.conv, compiled=True),
     Way(direct.suits, direct.conv, compiled=True),
-    Way(always, reference.conv_input_grad_im2col))
+    Way(always, reference.conv_input_grad_im2col),
+)
 CONV_WEIGHT_GRAD = Ways(
     Way(index_table.suits, index_table.conv_weight_grad),
     Way(one_by_one.suits, one_by_one.conv_weight_grad),
@@ -120,32 +139,46 @@ CONV_WEIGHT_GRAD = Ways(
     Way(batch_innermost.suits, batch_innermost.conv_weight_grad, compiled=True),
     Way(indirect.suits, indirect.conv_weight_grad, compiled=True),
     Way(direct.suits, direct.conv_weight_grad, compiled=True),
-    Way(always, reference.conv_weight_grad_im2col))
+    Way(always, reference.conv_weight_grad_im2col),
+)
 
 
-def conv(x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int,
-         bias: ndarray | None = None) -> ndarray:
+def conv(
+    x: ndarray,
+    w: ndarray,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    bias: ndarray | None = None,
+) -> ndarray:
     """As `kernels.conv.conv`."""
     return reference.conv(x, w, stride, padding, dilation, groups, bias, CONV)
 
 
-def conv_input_grad(g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                    groups: int) -> ndarray:
+def conv_input_grad(
+    g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> ndarray:
     """As `kernels.conv.conv_input_grad`."""
     return reference.conv_input_grad(g, w, size, stride, padding, dilation, groups, CONV_INPUT_GRAD)
 
 
-def conv_weight_grad(g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints,
-                     groups: int) -> ndarray:
+def conv_weight_grad(
+    g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> ndarray:
     """As `kernels.conv.conv_weight_grad`."""
-    return reference.conv_weight_grad(g, x, kernel, stride, padding, dilation, groups, CONV_WEIGHT_GRAD)
+    return reference.conv_weight_grad(
+        g, x, kernel, stride, padding, dilation, groups, CONV_WEIGHT_GRAD
+    )
 
 
 def bias_loop_paid(g: ndarray) -> bool:
     """Whether the compiled loop sums the gradient g (N, O, *out); charges the JIT budget the time
     that NumPy takes.
     """
-    suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
+    suits = (
+        g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
+    )
     return suits and much.enough(5, g.size) and has_numba()
 
 
@@ -154,6 +187,7 @@ def conv_bias_grad(g: ndarray) -> ndarray:
     passes.
     """
     from rushlight.fast.channel_loops import batch_norm_bias
+
     out = np.empty(g.shape[1], g.dtype)
     batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
     return out

@@ -7,6 +7,7 @@ kernel that meet the image are added up. Images are transposed once before and t
 after; any kernel, stride, padding, dilation and number of groups, in up to three dimensions.
 geometry.py lists what each place reads.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv.channels_last import packed_filters
 from rushlight.fast.conv.geometry import frame_of, shapes_3d
 from rushlight.fast.conv.thresholds import (
@@ -38,7 +40,6 @@ from rushlight.fast.conv.tiling import (
     workspaces,
 )
 from rushlight.kernels.conv import Plan
-from rushlight.base.buffer_pool import memory
 from rushlight.kernels.im2col import in_3d
 
 
@@ -49,16 +50,17 @@ class Reads(NamedTuple):
 
     low: ndarray
     extent: ndarray
-    plain: bool          # the frame is the image
-    cuts: ndarray        # where the places of a target begin
+    plain: bool  # the frame is the image
+    cuts: ndarray  # where the places of a target begin
     bases: ndarray
     places: ndarray
-    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one past the last
+    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one
+    # past the last
     firsts: ndarray
     lasts: ndarray
-    ends: ndarray        # where the taps of a target begin
+    ends: ndarray  # where the taps of a target begin
     offsets: ndarray
-    picks: ndarray       # where in the kernel the taps stand
+    picks: ndarray  # where in the kernel the taps stand
 
 
 @lru_cache(maxsize=128)
@@ -73,12 +75,22 @@ def reads_of(shapes: tuple, width: int) -> Reads:
         first, last = taps_inside(source.ravel()[t.bases[:, None] + t.offsets])
         firsts.append(np.min([shifted(first, i, len(t.taps)) for i in range(width)], 0))
         lasts.append(np.max([shifted(last, i, 0) for i in range(width)], 0))
-    again = lambda parts: np.concatenate([*parts, np.repeat(parts[-1][-1:], width)]) * n     # for a block that is not full
-    return Reads(np.array(frame.low), np.array(frame.extent), frame.plain,
-                 np.cumsum([0, *[len(t.places) for t in frame.targets]]), again([t.bases for t in frame.targets]),
-                 again([t.places for t in frame.targets]), np.concatenate(firsts), np.concatenate(lasts),
-                 np.cumsum([0, *[len(t.taps) for t in frame.targets]]),
-                 np.concatenate([t.offsets for t in frame.targets]) * n, np.concatenate([t.taps for t in frame.targets]))
+    again = lambda parts: (
+        np.concatenate([*parts, np.repeat(parts[-1][-1:], width)]) * n
+    )  # for a block that is not full
+    return Reads(
+        np.array(frame.low),
+        np.array(frame.extent),
+        frame.plain,
+        np.cumsum([0, *[len(t.places) for t in frame.targets]]),
+        again([t.bases for t in frame.targets]),
+        again([t.places for t in frame.targets]),
+        np.concatenate(firsts),
+        np.concatenate(lasts),
+        np.cumsum([0, *[len(t.taps) for t in frame.targets]]),
+        np.concatenate([t.offsets for t in frame.targets]) * n,
+        np.concatenate([t.taps for t in frame.targets]),
+    )
 
 
 def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
@@ -89,7 +101,9 @@ def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
     if not taps:
         return inside.sum(1), inside.sum(1)
     some = inside.any(1)
-    return np.where(some, inside.argmax(1), taps), np.where(some, taps - inside[:, ::-1].argmax(1), 0)
+    return np.where(some, inside.argmax(1), taps), np.where(
+        some, taps - inside[:, ::-1].argmax(1), 0
+    )
 
 
 def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
@@ -109,38 +123,58 @@ class Job(NamedTuple):
 
     reads: Reads
     loop: Callable
-    size: ndarray                    # of the source, spatial
-    shape: ndarray                   # groups, channels read and made in each, taps, places of a result
-    strides: ndarray                 # of filters; for weights, the spatial size of a gradient
-    rows: ndarray                    # for weights: where each number of a filter begins to read
-    xs: int                          # floats of the workspaces, for as many images as there are lanes
+    size: ndarray  # of the source, spatial
+    shape: ndarray  # groups, channels read and made in each, taps, places of a result
+    strides: ndarray  # of filters; for weights, the spatial size of a gradient
+    rows: ndarray  # for weights: where each number of a filter begins to read
+    xs: int  # floats of the workspaces, for as many images as there are lanes
     ys: int
-    bias: int                        # floats
+    bias: int  # floats
 
 
 @lru_cache(maxsize=256)
 def conv_job(p: Plan) -> Job:
     from rushlight.fast.conv import batch_innermost_loops as loops
+
     (read, size), (made, out) = p.read, p.made
     height, width = loops.conv_tile(made)
     reads, beyond = reads_of(shapes_3d(p), width), prod(out)
-    strides = (read, 0, whole_vectors(made)) if p.back else (0, made, whole_vectors(p.groups * made))
-    return Job(reads, loops.conv(height, width), np.array(in_3d(size, 1)), np.array([p.groups, read, made, p.taps, beyond]),
-               np.array(strides), np.empty(0, np.int64), read * channel_floats(prod(reads.extent.tolist())),
-               max(height * channel_floats(beyond), read * prod(size) * lanes()), p.groups * made + height)
+    strides = (
+        (read, 0, whole_vectors(made)) if p.back else (0, made, whole_vectors(p.groups * made))
+    )
+    return Job(
+        reads,
+        loops.conv(height, width),
+        np.array(in_3d(size, 1)),
+        np.array([p.groups, read, made, p.taps, beyond]),
+        np.array(strides),
+        np.empty(0, np.int64),
+        read * channel_floats(prod(reads.extent.tolist())),
+        max(height * channel_floats(beyond), read * prod(size) * lanes()),
+        p.groups * made + height,
+    )
 
 
 @lru_cache(maxsize=256)
 def weight_job(p: Plan) -> Job:
     from rushlight.fast.conv import batch_innermost_loops as loops
+
     reads, beyond = reads_of(shapes_3d(p), 1), prod(p.out)
     plane = channel_floats(prod(reads.extent.tolist()))
     height, width = loops.weight_tile(p.filters, p.channels * p.taps)
     rows = (np.arange(p.channels)[:, None] * plane + reads.offsets).ravel()
     rows = np.append(rows, np.repeat(rows[-1:], -len(rows) % width))
-    return Job(reads, loops.weight_grad(height, width), np.array(in_3d(p.size, 1)),
-               np.array([p.groups, p.channels, p.filters, p.taps, beyond]), np.array(in_3d(p.out, 1)), rows,
-               p.channels * plane, p.filters * channel_floats(beyond), 0)
+    return Job(
+        reads,
+        loops.weight_grad(height, width),
+        np.array(in_3d(p.size, 1)),
+        np.array([p.groups, p.channels, p.filters, p.taps, beyond]),
+        np.array(in_3d(p.out, 1)),
+        rows,
+        p.channels * plane,
+        p.filters * channel_floats(beyond),
+        0,
+    )
 
 
 def suits(p: Plan) -> bool:
@@ -148,10 +182,18 @@ def suits(p: Plan) -> bool:
     are as good, and there is more to transpose.
     """
     n, (read, size) = lanes(), p.read
-    few = max(p.channels, p.filters) <= INNERMOST_CHANNELS and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
+    few = (
+        max(p.channels, p.filters) <= INNERMOST_CHANNELS
+        and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
+    )
     dot = 1 if p.op == "conv_weight_grad" else read * p.taps
-    return (few and n > 4 and (p.images % n == 0 or p.images >= 6 * n)
-            and read * prod(size) * n <= INNERMOST_IMAGE_FLOATS and dot <= INNERMOST_MAX_DOT)
+    return (
+        few
+        and n > 4
+        and (p.images % n == 0 or p.images >= 6 * n)
+        and read * prod(size) * n <= INNERMOST_IMAGE_FLOATS
+        and dot <= INNERMOST_MAX_DOT
+    )
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
@@ -159,12 +201,28 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     gradient, of g instead of x.
     """
     j, n, (made, out) = conv_job(p), lanes(), p.made
-    source, filters, added = contiguous(x).reshape(-1), packed_filters(w, p), padded_bias(bias, j.bias)
+    source, filters, added = (
+        contiguous(x).reshape(-1),
+        packed_filters(w, p),
+        padded_bias(bias, j.bias),
+    )
     result = memory.take((p.images, p.groups * made, *out), FLOAT)
 
     def part(first: int, end: int, step: int) -> None:
-        j.loop(source, j.size, j.shape, *j.reads, filters, j.strides, added, result.reshape(-1),
-               workspaces.take("xs", j.xs), workspaces.take("ys", j.ys), first * n, min(end * n, p.images))
+        j.loop(
+            source,
+            j.size,
+            j.shape,
+            *j.reads,
+            filters,
+            j.strides,
+            added,
+            result.reshape(-1),
+            workspaces.take("xs", j.xs),
+            workspaces.take("ys", j.ys),
+            first * n,
+            min(end * n, p.images),
+        )
 
     for_images(part, -(-p.images // n), 1)
     return result
@@ -175,15 +233,38 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     j, n = weight_job(p), lanes()
     r, filters, numbers = j.reads, p.groups * p.filters, p.channels * p.taps
     xf, gf, vectors = contiguous(x).reshape(-1), contiguous(g).reshape(-1), -(-p.images // n)
-    blocks = max(1, min(vectors, 2 * INNERMOST_IMAGE_FLOATS // (j.xs + j.ys), INNERMOST_SUM_PLACES // prod(p.out)))
+    blocks = max(
+        1,
+        min(
+            vectors,
+            2 * INNERMOST_IMAGE_FLOATS // (j.xs + j.ys),
+            INNERMOST_SUM_PLACES // prod(p.out),
+        ),
+    )
 
     def start() -> Callable:
         xs = workspaces.take("xs", j.xs * blocks)
         gs = workspaces.take("ys", max(j.ys * blocks, p.channels * prod(p.size) * n))
         sums = workspaces.take("sums", INNERMOST_BLOCK_VECTORS * n)
         return lambda total, first, end, step: j.loop(
-            xf, j.size, j.shape, r.low, r.extent, r.plain, r.bases, j.rows, gf, j.strides, total.reshape(filters, -1),
-            xs, gs, sums, blocks * n, first * n, min(end * n, p.images))
+            xf,
+            j.size,
+            j.shape,
+            r.low,
+            r.extent,
+            r.plain,
+            r.bases,
+            j.rows,
+            gf,
+            j.strides,
+            total.reshape(filters, -1),
+            xs,
+            gs,
+            sums,
+            blocks * n,
+            first * n,
+            min(end * n, p.images),
+        )
 
     total = sum_over_images(start, filters * len(j.rows), vectors, blocks)
     return total.reshape(filters, -1)[:, :numbers].reshape(-1, p.channels, *p.kernel)

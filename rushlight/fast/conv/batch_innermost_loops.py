@@ -1,14 +1,15 @@
 """Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for
 float32: a block is `height` filters times `width` places, each sum a vector of images.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.loops.cache import calling
 from rushlight.fast.conv.channels_last import indented, sums, turning
 from rushlight.fast.conv.tiling import lanes
+from rushlight.loops.cache import calling
 
 CONV = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, firsts, lasts, ends, offsets, picks, filters,
            strides, bias, out, xs, ys, first, end):
@@ -117,42 +118,63 @@ def apart(n):
 def conv_block(height: int, width: int) -> list[str]:
     """The sums of `height` channels for `width` places, from `row` on."""
     pairs = sums(width, height)
-    return [*[f"a{k}, y{k} = get(bases, row + {k}), get(places, row + {k})" for k in range(width)],
-            *[f"s{a}_{k} = spread(bias, channel + {a})" for a, k in pairs],
-            "for c in range(given):",
-            "    near = c * plane",
-            "    far = (group * strides[0] + c) * taps * strides[2] + group * strides[1] + o",
-            "    for k in range(ends[t] + get(firsts, row), ends[t] + get(lasts, row)):",
-            "        i, f = near + get(offsets, k), far + get(picks, k) * strides[2]",
-            *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
-            *[line for a in range(height) for line in (
+    return [
+        *[f"a{k}, y{k} = get(bases, row + {k}), get(places, row + {k})" for k in range(width)],
+        *[f"s{a}_{k} = spread(bias, channel + {a})" for a, k in pairs],
+        "for c in range(given):",
+        "    near = c * plane",
+        "    far = (group * strides[0] + c) * taps * strides[2] + group * strides[1] + o",
+        "    for k in range(ends[t] + get(firsts, row), ends[t] + get(lasts, row)):",
+        "        i, f = near + get(offsets, k), far + get(picks, k) * strides[2]",
+        *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
+        *[
+            line
+            for a in range(height)
+            for line in (
                 f"        w = spread(filters, f + {a})",
-                *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])],
-            *[f"store(ys, {a} * behind + y{k}, s{a}_{k})" for a, k in pairs]]
+                *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)],
+            )
+        ],
+        *[f"store(ys, {a} * behind + y{k}, s{a}_{k})" for a, k in pairs],
+    ]
 
 
 def weight_block(height: int, width: int) -> list[str]:
     """The sums over places of `height` channels for `width` numbers of a filter, from `row` on."""
     pairs = sums(width, height)
-    return [*[f"a{k} = get(rows, row + {k})" for k in range(width)],
-            *[f"g{a} = min(o + {a}, made - 1) * behind" for a in range(height)],
-            *[f"s{a}_{k} = none()" for a, k in pairs],
-            "for n in range(blocks):",
-            "    for p in range(beyond):",
-            f"        i, j = n * given * plane + get(bases, p), n * made * behind + p * {lanes()}",
-            *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
-            *[line for a in range(height) for line in (
-                f"        w = load(gs, g{a} + j)", *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])],
-            *[f"store(sums, {(a * width + k) * lanes()}, s{a}_{k})" for a, k in pairs],
-            f"for a in range(min({height}, made - o)):",
-            f"    for k in range({width}):",
-            f"        total[group * made + o + a, row + k] += along(load(sums, (a * {width} + k) * {lanes()}))"]
+    return [
+        *[f"a{k} = get(rows, row + {k})" for k in range(width)],
+        *[f"g{a} = min(o + {a}, made - 1) * behind" for a in range(height)],
+        *[f"s{a}_{k} = none()" for a, k in pairs],
+        "for n in range(blocks):",
+        "    for p in range(beyond):",
+        f"        i, j = n * given * plane + get(bases, p), n * made * behind + p * {lanes()}",
+        *[f"        v{k} = load(xs, a{k} + i)" for k in range(width)],
+        *[
+            line
+            for a in range(height)
+            for line in (
+                f"        w = load(gs, g{a} + j)",
+                *[f"        s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)],
+            )
+        ],
+        *[f"store(sums, {(a * width + k) * lanes()}, s{a}_{k})" for a, k in pairs],
+        f"for a in range(min({height}, made - o)):",
+        f"    for k in range({width}):",
+        f"        total[group * made + o + a, row + k] += along(load(sums, (a * {width} + k) * "
+        f"{lanes()}))",
+    ]
 
 
 def tiles() -> tuple[tuple[int, int], ...]:
     """(height, width) of blocks whose sums fit in registers, the most reused first."""
     from rushlight.loops.simd import machine
-    return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
+
+    return (
+        ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14))
+        if machine()[1] == 32
+        else ((4, 2), (2, 4), (1, 6))
+    )
 
 
 def conv_tile(made: int) -> tuple[int, int]:
@@ -161,7 +183,9 @@ def conv_tile(made: int) -> tuple[int, int]:
 
 
 def weight_tile(made: int, rows: int) -> tuple[int, int]:
-    return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1])
+    return min(
+        tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1]
+    )
 
 
 @cache
@@ -171,11 +195,16 @@ def lay() -> Callable:
 
 @cache
 def conv(height: int, width: int) -> Callable:
-    text = (CONV + APART).format(height=height, width=width, lanes=lanes(), block=indented(conv_block(height, width), 24))
+    text = (CONV + APART).format(
+        height=height, width=width, lanes=lanes(), block=indented(conv_block(height, width), 24)
+    )
     return calling(text, lay=lay(), turn=turning())
 
 
 @cache
 def weight_grad(height: int, width: int) -> Callable:
     block = indented(weight_block(height, width), 20)
-    return calling((WEIGHT_GRAD + APART).format(height=height, width=width, lanes=lanes(), block=block), lay=lay())
+    return calling(
+        (WEIGHT_GRAD + APART).format(height=height, width=width, lanes=lanes(), block=block),
+        lay=lay(),
+    )

@@ -5,6 +5,7 @@ place has its channels in whole vectors one after the other. Products of matrice
 blocks, `height` rows times `width` vectors of columns in registers: of AVX-512's 6 times 4, so that
 24 fused multiply-adds need 10 loads.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv.tiling import FLOAT, contiguous, lanes, whole_vectors, workspaces
 from rushlight.kernels.conv import Plan
-from rushlight.base.buffer_pool import memory
 from rushlight.kernels.layout import suggests_last
 
 
@@ -87,12 +88,14 @@ def turning() -> Callable:
     vectors.
     """
     from rushlight.loops.cache import compiled
+
     return compiled(TURN.format(lanes=lanes()))
 
 
 @cache
 def pack() -> Callable:
     from rushlight.loops.cache import calling
+
     return calling(PACK, turn=turning())
 
 
@@ -102,6 +105,7 @@ def shapes() -> dict[int, int]:
     one.
     """
     from rushlight.loops.simd import machine
+
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
 
 
@@ -122,19 +126,38 @@ def sums(width: int, height: int) -> list[tuple[int, int]]:
 
 
 def step(width: int, height: int, panel: str, left: Callable[[int], str]) -> list[str]:
-    """One step along the sums s: `width` vectors of the panel, from b on, times `height` numbers."""
-    return [*[f"b{k} = load({panel}, b + {k * lanes()})" for k in range(width)],
-            *[line for a in range(height) for line in (
-                f"v = spread({left(a)})", *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)])]]
+    """One step along the sums s: `width` vectors of the panel, from b on, times `height`
+    numbers."""
+    return [
+        *[f"b{k} = load({panel}, b + {k * lanes()})" for k in range(width)],
+        *[
+            line
+            for a in range(height)
+            for line in (
+                f"v = spread({left(a)})",
+                *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)],
+            )
+        ],
+    ]
 
 
-def block_sums(width: int, height: int, loop: str, panel: str, left: Callable[[int], str], before: tuple[str, ...] = (),
-               after: tuple[str, ...] = ()) -> list[str]:
+def block_sums(
+    width: int,
+    height: int,
+    loop: str,
+    panel: str,
+    left: Callable[[int], str],
+    before: tuple[str, ...] = (),
+    after: tuple[str, ...] = (),
+) -> list[str]:
     """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before`
     and `after` it.
     """
-    return [*[f"s{a}_{k} = none()" for a, k in sums(width, height)], loop,
-            *["    " + line for line in (*before, *step(width, height, panel, left), *after)]]
+    return [
+        *[f"s{a}_{k} = none()" for a, k in sums(width, height)],
+        loop,
+        *["    " + line for line in (*before, *step(width, height, panel, left), *after)],
+    ]
 
 
 def block_added(width: int, height: int, at: Callable[[int, int], str]) -> list[str]:
@@ -153,8 +176,10 @@ def blocks(block: Callable, columns: str, vectors: int, by: int, height: int = 0
     width, rest = usual()[0], vectors % usual()[0]
     lines: list[str] = []
     if vectors >= width:
-        lines += [f"for o in range(0, {columns} - {width * lanes() - 1}, {width * lanes()}):",
-                  *["    " + line for line in block(width, height or shapes()[width])]]
+        lines += [
+            f"for o in range(0, {columns} - {width * lanes() - 1}, {width * lanes()}):",
+            *["    " + line for line in block(width, height or shapes()[width])],
+        ]
     if rest:
         lines += [f"o = {columns} - {rest * lanes()}", *block(rest, height or shapes()[rest])]
     return indented(lines, by)

@@ -10,6 +10,7 @@ Nothing needs another layout than (N, C, *size).
     input's gradient  reads g; targets x[i s + r], one for each r
     weight's gradient reads g and the phases of x
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,8 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv.geometry import flat_index, shapes_3d, targets
-from rushlight.fast.conv.thresholds import DIRECT_SOURCE_FLOATS, DIRECT_TILE_PLACES, DIRECT_VECTOR_PLACES
+from rushlight.fast.conv.thresholds import (
+    DIRECT_SOURCE_FLOATS,
+    DIRECT_TILE_PLACES,
+    DIRECT_VECTOR_PLACES,
+)
 from rushlight.fast.conv.tiling import (
     FLOAT,
     Inexact,
@@ -34,7 +40,6 @@ from rushlight.fast.conv.tiling import (
     workspaces,
 )
 from rushlight.kernels.conv import Plan
-from rushlight.base.buffer_pool import memory
 from rushlight.kernels.im2col import Ints, in_3d
 
 ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
@@ -45,8 +50,10 @@ class TargetReads(NamedTuple):
 
     starts: ndarray
     length: ndarray
-    taps: ndarray                    # of each tap, its place in the flat kernel
-    distances: list[tuple[int, int]]  # and where it reads: the phase of the source, the distance from the result's place
+    taps: ndarray  # of each tap, its place in the flat kernel
+    distances: list[
+        tuple[int, int]
+    ]  # and where it reads: the phase of the source, the distance from the result's place
 
 
 class Layout(NamedTuple):
@@ -54,17 +61,20 @@ class Layout(NamedTuple):
     dimensions.
     """
 
-    starts: ndarray                  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
+    starts: (
+        ndarray  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
+    )
     steps: ndarray
-    extent: ndarray                  # (3,) places of an image
-    spread: ndarray                  # (3,) the steps of the targets
+    extent: ndarray  # (3,) places of an image
+    spread: ndarray  # (3,) the steps of the targets
     targets: tuple[TargetReads, ...]
-    size: int                        # places of an image, and how many from its first that has a result to the last
+    size: int  # places of an image, and how many from its first that has a result to the last
     used: int
 
 
 class Axis(NamedTuple):
-    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase, distance)])."""
+    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase,
+    distance)])."""
 
     step: int
     starts: list[int]
@@ -79,20 +89,31 @@ def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
     """
     size, _, stride, *_, out = axis
     step, length = (1, out) if back else (stride, size)
-    found = [(t.start, t.length, [(k, *divmod(a, step)) for k, a in t.taps])
-             for t in targets(axis, back)]
+    found = [
+        (t.start, t.length, [(k, *divmod(a, step)) for k, a in t.taps]) for t in targets(axis, back)
+    ]
     phases = sorted({r for _, _, taps in found for _, _, r in taps}) or [0]
     low = min([a for _, _, taps in found for _, a, _ in taps], default=0)
     need = max([count + a - low for _, count, taps in found for _, a, _ in taps], default=1)
-    front = max(0, -low)                          # zeros before a line, which the line before it may end in
+    front = max(0, -low)  # zeros before a line, which the line before it may end in
     known = max([(length - 1 - r) // step - low + 1 for r in phases])
     extent = max(need - front, min(need, known), max([count for _, count, _ in found]), 1)
-    return Axis(step, [low * step + r for r in phases], extent, stride if back else 1,
-                [(start, count, [(k, phases.index(r), a - low) for k, a, r in taps]) for start, count, taps in found])
+    return Axis(
+        step,
+        [low * step + r for r in phases],
+        extent,
+        stride if back else 1,
+        [
+            (start, count, [(k, phases.index(r), a - low) for k, a, r in taps])
+            for start, count, taps in found
+        ],
+    )
 
 
 @lru_cache(maxsize=256)
-def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Layout:
+def layout_of(
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool
+) -> Layout:
     """Of spatial shapes, each of three dimensions."""
     dims = [axis_of(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     phases = [len(d.starts) for d in dims]
@@ -101,30 +122,47 @@ def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     for chosen in product(*[d.targets for d in dims]):
         starts, counts, taps = zip(*chosen)
         met = list(product(*taps))
-        reads.append(TargetReads(
-            np.array(starts), np.array(counts),
-            np.array([flat_index([k for k, _, _ in tap], kernel) for tap in met], np.int64),
-            [(flat_index([r for _, r, _ in tap], phases), sum(a * q for (_, _, a), q in zip(tap, pitch))) for tap in met]))
+        reads.append(
+            TargetReads(
+                np.array(starts),
+                np.array(counts),
+                np.array([flat_index([k for k, _, _ in tap], kernel) for tap in met], np.int64),
+                [
+                    (
+                        flat_index([r for _, r, _ in tap], phases),
+                        sum(a * q for (_, _, a), q in zip(tap, pitch)),
+                    )
+                    for tap in met
+                ],
+            )
+        )
     extent, most = [d.extent for d in dims], [max(count for _, count, _ in d.targets) for d in dims]
-    return Layout(np.array(list(product(*[d.starts for d in dims]))), np.array([d.step for d in dims]), np.array(extent),
-                  np.array([d.spread for d in dims]), tuple(reads), prod(extent),
-                  flat_index([n - 1 for n in most], extent) + 1)
+    return Layout(
+        np.array(list(product(*[d.starts for d in dims]))),
+        np.array([d.step for d in dims]),
+        np.array(extent),
+        np.array([d.spread for d in dims]),
+        tuple(reads),
+        prod(extent),
+        flat_index([n - 1 for n in most], extent) + 1,
+    )
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone: how its source is laid out, and what the loops are told."""
+    """What a call knows by its plan alone: how its source is laid out, and what the loops are
+    told."""
 
     lay: Layout
-    images: int                      # that are laid out at a time
-    # floats of one phase of a channel: an odd number of vectors, since channels a power of two apart
-    # would share lines of the cache
+    images: int  # that are laid out at a time
+    # floats of one phase of a channel: an odd number of vectors, since channels a power of two
+    # apart would share lines of the cache
     phase: int
-    group: int                       # floats of a group's channels
-    source: int                      # floats of the workspace of the source, with some to read beyond
-    offsets: tuple[ndarray, ...]     # of each target's taps, channel by channel
-    height: int                      # filters that are summed at once
-    lines: int                       # and lines
-    shape: ndarray                   # of the filters, (groups, made, read), and their strides: see `pack`
+    group: int  # floats of a group's channels
+    source: int  # floats of the workspace of the source, with some to read beyond
+    offsets: tuple[ndarray, ...]  # of each target's taps, channel by channel
+    height: int  # filters that are summed at once
+    lines: int  # and lines
+    shape: ndarray  # of the filters, (groups, made, read), and their strides: see `pack`
     strides: ndarray
 
 
@@ -132,18 +170,40 @@ class Job(NamedTuple):
 def job_of(p: Plan) -> Job:
     (read, _), (made, _) = p.read, p.made
     lay = layout_of(*shapes_3d(p))
-    images = images_at_once(lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images)
-    if p.op == "conv_weight_grad":                # at least as many as fill a chunk
+    images = images_at_once(
+        lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images
+    )
+    if p.op == "conv_weight_grad":  # at least as many as fill a chunk
         from rushlight.fast.conv.direct_loops import CHUNK
+
         images = min(p.images, max(CHUNK // whole_vectors(lay.used), images))
     phases = len(lay.starts)
     phase = (-(-images * lay.size // lanes()) | 1) * lanes()
     slack = 8 * lanes() + max([a for target in lay.targets for _, a in target.distances], default=0)
     channels = np.arange(read)[:, None] * (phases * phase)
-    offsets = tuple([(channels + np.array([r * phase + a for r, a in target.distances])).ravel() for target in lay.targets])
-    strides = (made * read * p.taps, p.taps, made * p.taps) if p.back else (made * read * p.taps, read * p.taps, p.taps)
-    return Job(lay, images, phase, read * phases * phase, p.groups * read * phases * phase + slack, offsets,
-               tile_height(made), tile_lines(lay, p.groups * read), np.array((p.groups, made, read)), np.array(strides))
+    offsets = tuple(
+        [
+            (channels + np.array([r * phase + a for r, a in target.distances])).ravel()
+            for target in lay.targets
+        ]
+    )
+    strides = (
+        (made * read * p.taps, p.taps, made * p.taps)
+        if p.back
+        else (made * read * p.taps, read * p.taps, p.taps)
+    )
+    return Job(
+        lay,
+        images,
+        phase,
+        read * phases * phase,
+        p.groups * read * phases * phase + slack,
+        offsets,
+        tile_height(made),
+        tile_lines(lay, p.groups * read),
+        np.array((p.groups, made, read)),
+        np.array(strides),
+    )
 
 
 def images_at_once(lay: Layout, channels: int, images: int) -> int:
@@ -157,15 +217,21 @@ def tile_lines(lay: Layout, channels: int) -> int:
     left out; small ones several at a time, if that fills vectors better.
     """
     pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
-    most = max(1, min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels)) // pitch)
+    most = max(
+        1,
+        min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels))
+        // pitch,
+    )
     if rows > most:
         return -(-rows // -(-rows // most))
     return rows if whole_vectors(lay.used) <= rows * pitch else most // rows * rows
 
 
 def tile_height(filters: int) -> int:
-    """How many filters are summed at once: the number that leaves the fewest rows without a filter."""
+    """How many filters are summed at once: the number that leaves the fewest rows without a
+    filter."""
     from rushlight.loops.simd import machine
+
     most = 8 if machine()[1] == 32 else 4
     return min([h for h in (8, 6, 4, 2, 1) if h <= most], key=lambda h: (-(-filters // h) * h, -h))
 
@@ -175,21 +241,26 @@ def spatial(x: ndarray) -> ndarray:
     return contiguous(x).reshape(*x.shape[:2], *in_3d(x.shape[2:], 1))
 
 
-def filler(source: ndarray, lay: Layout, space: ndarray, phase: int, images: int, end: int) -> Callable[[int], int]:
+def filler(
+    source: ndarray, lay: Layout, space: ndarray, phase: int, images: int, end: int
+) -> Callable[[int], int]:
     """A function that lays out images from a given one on, and returns how many."""
     from rushlight.fast.conv import direct_loops as loops
+
     loop, given, shape = loops.fill(), source.reshape(-1), np.array(source.shape)
 
     def fill(first: int) -> int:
         count = min(images, end - first)
         loop(given, shape, space, phase, lay.starts, lay.steps, lay.extent, first, count)
         return count
+
     return fill
 
 
 def pack(w: ndarray, j: Job, taps: ndarray) -> ndarray:
     """The filters as the loop reads them: (groups, tiles, read, taps, height), flat."""
     from rushlight.fast.conv import direct_loops as loops
+
     groups, made, read = j.shape.tolist()
     packed = np.empty(groups * -(-made // j.height) * j.height * read * len(taps), FLOAT)
     loops.pack()(contiguous(w).reshape(-1), j.shape, j.strides, taps, packed, j.height)
@@ -206,12 +277,13 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     gradient, of g instead of x.
     """
     from rushlight.fast.conv import direct_loops as loops
+
     j, (made, size) = job_of(p), p.made
     lay, height, source = j.lay, j.height, spatial(x)
     result = memory.take((p.images, p.groups * made, *size), FLOAT)
     to, shape = result.reshape(-1), np.array(spatial(result).shape)
     packed = [pack(w, j, target.taps) for target in lay.targets]
-    rows = -(-made // height) * height        # of a group's filters in whole tiles
+    rows = -(-made // height) * height  # of a group's filters in whole tiles
     added, loop = np.zeros((p.groups, rows), FLOAT), loops.conv(height)
     if bias is not None:
         added[:, :made] = bias.reshape(p.groups, made)
@@ -223,8 +295,24 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
         for start in range(first, end, step):
             images = fill(start)
             for target, filters, offsets in zip(lay.targets, packed, j.offsets):
-                loop(space, j.group, p.groups, offsets, filters, added.reshape(-1), sums, to, shape, start, images,
-                     lay.extent, target.length, target.starts, lay.spread, j.lines)
+                loop(
+                    space,
+                    j.group,
+                    p.groups,
+                    offsets,
+                    filters,
+                    added.reshape(-1),
+                    sums,
+                    to,
+                    shape,
+                    start,
+                    images,
+                    lay.extent,
+                    target.length,
+                    target.starts,
+                    lay.spread,
+                    j.lines,
+                )
 
     for_images(part, p.images, j.images)
     return result
@@ -236,27 +324,46 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     finite.
     """
     from rushlight.fast.conv import direct_loops as loops
+
     j, gs, xs = job_of(p), spatial(g), spatial(x)
     lay, filters = j.lay, gs.shape[1]
-    target, = lay.targets
+    (target,) = lay.targets
     beside = lay._replace(starts=ORIGIN, steps=ONES)
     size, used = lay.size, lay.used
-    apart = whole_vectors(used) <= size       # else the last vector of an image would reach into the next
-    loop, shape = loops.weight_grad(loops.weight_height(p.filters)), (p.groups, p.filters, p.channels * p.taps)
+    apart = (
+        whole_vectors(used) <= size
+    )  # else the last vector of an image would reach into the next
+    loop, shape = (
+        loops.weight_grad(loops.weight_height(p.filters)),
+        (p.groups, p.filters, p.channels * p.taps),
+    )
 
     def start() -> Callable:
         a = workspaces.zeros("gs", filters * j.phase + 8 * lanes())
         b = workspaces.zeros("xs", j.source)
 
         def add(total: ndarray, first: int, end: int, step: int) -> None:
-            fill_x, fill_g = filler(xs, lay, b, j.phase, step, end), filler(gs, beside, a, j.phase, step, end)
+            fill_x, fill_g = (
+                filler(xs, lay, b, j.phase, step, end),
+                filler(gs, beside, a, j.phase, step, end),
+            )
             for begin in range(first, end, step):
                 count = fill_x(begin)
                 fill_g(begin)
                 if count < step:
-                    a[:filters * j.phase].reshape(-1, j.phase)[:, count * size:] = 0      # of earlier images
-                loop(a, b, j.group, j.phase, j.offsets[0], total.reshape(shape),
-                     *((count, size, used) if apart else (1, 0, count * size)))
+                    a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = (
+                        0  # of earlier images
+                    )
+                loop(
+                    a,
+                    b,
+                    j.group,
+                    j.phase,
+                    j.offsets[0],
+                    total.reshape(shape),
+                    *((count, size, used) if apart else (1, 0, count * size)),
+                )
+
         return add
 
     total = sum_over_images(start, prod(shape), p.images, j.images)

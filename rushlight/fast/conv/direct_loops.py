@@ -5,14 +5,15 @@ Their text is written for the number of registers: `height` filters times `width
 positions are added up at once, with one load for each vector and one for each filter of a tap: 24
 fused multiply-adds for 11 loads on AVX-512.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
+from rushlight.fast.conv.channels_last import indented
 from rushlight.loops.cache import compiled
 from rushlight.loops.simd import machine
-from rushlight.fast.conv.channels_last import indented
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
     \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] where there is such a place; the rest is left as it is.
@@ -164,28 +165,39 @@ WEIGHT_GRAD = """def kernel(g, x, room, across, offsets, out, images, size, used
 {totals}
 """
 
-TAPS = 128           # summed in registers, then added to the sum so far: 2e-7 off, however many taps
-CHUNK = 1152         # places summed at once for a weight: gradients and a channel stay in the L1 cache
+TAPS = 128  # summed in registers, then added to the sum so far: 2e-7 off, however many taps
+CHUNK = 1152  # places summed at once for a weight: gradients and a channel stay in the L1 cache
 
 
 def block(height: int, width: int, lanes: int) -> list[str]:
     """The sums of `height` filters over `width` vectors of places, from q on."""
     pairs = [(a, k) for a in range(height) for k in range(width)]
     places = {(a, k): f"sums, {a} * size + q - start + {k * lanes}" for a, k in pairs}
-    return [*[f"s{a}_{k} = spread(bias, near + {a})" for a, k in pairs],
-            "at = near * taps",
-            f"for begin in range(0, max(taps, 1), {TAPS}):",         # without taps, the bias
-            f"    for t in range(begin, min(begin + {TAPS}, taps)):",
-            "        i = q + group * room + offsets[t]",
-            *[f"        x{k} = load(x, i + {k * lanes})" for k in range(width)],
-            *[line for a in range(height) for line in (
+    return [
+        *[f"s{a}_{k} = spread(bias, near + {a})" for a, k in pairs],
+        "at = near * taps",
+        f"for begin in range(0, max(taps, 1), {TAPS}):",  # without taps, the bias
+        f"    for t in range(begin, min(begin + {TAPS}, taps)):",
+        "        i = q + group * room + offsets[t]",
+        *[f"        x{k} = load(x, i + {k * lanes})" for k in range(width)],
+        *[
+            line
+            for a in range(height)
+            for line in (
                 f"        w = spread(filters, at + {a})",
-                *[f"        s{a}_{k} = fma(w, x{k}, s{a}_{k})" for k in range(width)])],
-            f"        at += {height}",
-            "    if begin > 0:",
-            *[f"        s{a}_{k} = add(s{a}_{k}, load({places[a, k]}))" for a, k in pairs],
-            *[line for a, k in pairs for line in (f"    store({places[a, k]}, s{a}_{k})", f"    s{a}_{k} = none()")],
-            f"q += {width * lanes}"]
+                *[f"        s{a}_{k} = fma(w, x{k}, s{a}_{k})" for k in range(width)],
+            )
+        ],
+        f"        at += {height}",
+        "    if begin > 0:",
+        *[f"        s{a}_{k} = add(s{a}_{k}, load({places[a, k]}))" for a, k in pairs],
+        *[
+            line
+            for a, k in pairs
+            for line in (f"    store({places[a, k]}, s{a}_{k})", f"    s{a}_{k} = none()")
+        ],
+        f"q += {width * lanes}",
+    ]
 
 
 def widths(height: int) -> int:
@@ -202,9 +214,11 @@ def conv(height: int) -> Callable:
     lanes, width = machine()[0], widths(height)
     blocks: list[str] = []
     for k in range(width, 0, -1):
-        blocks += [f"{'if' if k == width else 'elif'} stop - q > {(k - 1) * lanes}:",
-                   *["    " + line for line in block(height, k, lanes)]]
-        if k > 3:                                 # 4 or more vectors: what is left over goes one by one
+        blocks += [
+            f"{'if' if k == width else 'elif'} stop - q > {(k - 1) * lanes}:",
+            *["    " + line for line in block(height, k, lanes)],
+        ]
+        if k > 3:  # 4 or more vectors: what is left over goes one by one
             blocks += ["else:", *["    " + line for line in block(height, 1, lanes)]]
             break
     return compiled(CONV.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
@@ -228,14 +242,36 @@ def weight_grad(height: int) -> Callable:
         "rows": [f"g{a} = (group * many + min(o + {a}, many - 1)) * across" for a in range(height)],
         "columns": [f"x{k} = group * room + offsets[min(t + {k}, taps - 1)]" for k in range(width)],
         "sums": [f"s{a}_{k} = none()" for a, k in pairs],
-        "products": [*[f"v{k} = load(x, x{k} + q)" for k in range(width)],
-                     *[line for a in range(height) for line in (
-                         f"w = load(g, g{a} + q)", *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])]],
-        "totals": [line for a, k in pairs for line in (
-            f"if o + {a} < many and t + {k} < taps:", f"    out[group, o + {a}, t + {k}] += along(s{a}_{k})")]}
+        "products": [
+            *[f"v{k} = load(x, x{k} + q)" for k in range(width)],
+            *[
+                line
+                for a in range(height)
+                for line in (
+                    f"w = load(g, g{a} + q)",
+                    *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)],
+                )
+            ],
+        ],
+        "totals": [
+            line
+            for a, k in pairs
+            for line in (
+                f"if o + {a} < many and t + {k} < taps:",
+                f"    out[group, o + {a}, t + {k}] += along(s{a}_{k})",
+            )
+        ],
+    }
     depth = {"rows": 20, "columns": 24, "sums": 24, "products": 32, "totals": 24}
-    return compiled(WEIGHT_GRAD.format(height=height, width=width, lanes=lanes, chunk=CHUNK,
-                                 **{name: indented(lines, depth[name]) for name, lines in parts.items()}))
+    return compiled(
+        WEIGHT_GRAD.format(
+            height=height,
+            width=width,
+            lanes=lanes,
+            chunk=CHUNK,
+            **{name: indented(lines, depth[name]) for name, lines in parts.items()},
+        )
+    )
 
 
 @cache

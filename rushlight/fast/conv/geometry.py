@@ -1,11 +1,12 @@
 """Which input positions each result of a convolution reads, as the compiled loops want it: for
 three spatial dimensions.
 
-    forward            result p reads p stride + k dilation - padding
-    input's gradient   input place u = r + stride i reads, of the gradient, i + (r + padding - k dilation) / stride,
+    forward            result p reads p stride + k dilation - padding input's gradient   input place
+    u = r + stride i reads, of the gradient, i + (r + padding - k dilation) / stride,
                        for the taps k where that is whole: `stride` targets with taps of their own
     weight's gradient  the forward's reads, added up over p
 """
+
 from __future__ import annotations
 
 from itertools import product
@@ -26,7 +27,8 @@ class Target(NamedTuple):
     start: int
     step: int
     length: int
-    # (k, offset): result number i reads for tap k at i * stride + offset, or backwards at i + offset
+    # (k, offset): result number i reads for tap k at i * stride + offset, or backwards at i +
+    # offset
     taps: list[tuple[int, int]]
 
 
@@ -34,8 +36,15 @@ def shapes_3d(p: Plan) -> tuple:
     """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key
     for caches.
     """
-    return (in_3d(p.size, 1), in_3d(p.kernel, 1), in_3d(p.stride, 1), in_3d(p.padding, 0), in_3d(p.dilation, 1),
-            in_3d(p.out, 1), p.back)
+    return (
+        in_3d(p.size, 1),
+        in_3d(p.kernel, 1),
+        in_3d(p.stride, 1),
+        in_3d(p.padding, 0),
+        in_3d(p.dilation, 1),
+        in_3d(p.out, 1),
+        p.back,
+    )
 
 
 def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
@@ -45,9 +54,19 @@ def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
     size, kernel, stride, padding, dilation, out = axis
     if not back:
         return [Target(0, 1, out, [(k, k * dilation - padding) for k in range(kernel)])]
-    return [Target(r, stride, -(-(size - r) // stride),
-                   [(k, (r + padding - k * dilation) // stride) for k in range(kernel)
-                    if (r + padding - k * dilation) % stride == 0]) for r in range(min(stride, size))]
+    return [
+        Target(
+            r,
+            stride,
+            -(-(size - r) // stride),
+            [
+                (k, (r + padding - k * dilation) // stride)
+                for k in range(kernel)
+                if (r + padding - k * dilation) % stride == 0
+            ],
+        )
+        for r in range(min(stride, size))
+    ]
 
 
 class FrameTarget(NamedTuple):
@@ -55,36 +74,52 @@ class FrameTarget(NamedTuple):
     flat.
     """
 
-    places: ndarray                  # of the results, in the flat result
-    bases: ndarray                   # of the results, in the flat frame
-    offsets: ndarray                 # of the taps: the result at places[i] reads bases[i] + offsets[k]
-    taps: ndarray                    # of the taps, in the flat kernel
+    places: ndarray  # of the results, in the flat result
+    bases: ndarray  # of the results, in the flat frame
+    offsets: ndarray  # of the taps: the result at places[i] reads bases[i] + offsets[k]
+    taps: ndarray  # of the taps, in the flat kernel
 
 
 class Frame(NamedTuple):
-    low: list[int]                   # where the frame begins, seen from the source: (D, H, W), 0 or below
-    extent: list[int]                # of the frame, (D, H, W)
-    plain: bool                      # the frame is the source
+    low: list[int]  # where the frame begins, seen from the source: (D, H, W), 0 or below
+    extent: list[int]  # of the frame, (D, H, W)
+    plain: bool  # the frame is the source
     targets: list[FrameTarget]
 
 
-def frame_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Frame:
+def frame_of(
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool
+) -> Frame:
     """The frame and what is read from it, of spatial shapes of three dimensions."""
     dims = [targets(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     source, made, reads = (out, size, (1, 1, 1)) if back else (size, out, stride)
     low, extent = [], []
     for found, read in zip(dims, reads):
         low.append(min([a for t in found for _, a in t.taps], default=0))
-        extent.append(max([(t.length - 1) * read + a for t in found for _, a in t.taps], default=0) - low[-1] + 1)
+        extent.append(
+            max([(t.length - 1) * read + a for t in found for _, a in t.taps], default=0)
+            - low[-1]
+            + 1
+        )
     listed = []
     for chosen in product(*dims):
         taps = list(product(*[t.taps for t in chosen]))
         bases = [np.arange(t.length) * read for t, read in zip(chosen, reads)]
         places = [t.start + np.arange(t.length) * t.step for t in chosen]
-        listed.append(FrameTarget(
-            flat_grid(places, made), flat_grid(bases, extent),
-            np.array([flat_index([a - first for (_, a), first in zip(tap, low)], extent) for tap in taps], np.int64),
-            np.array([flat_index([k for k, _ in tap], kernel) for tap in taps], np.int64)))
+        listed.append(
+            FrameTarget(
+                flat_grid(places, made),
+                flat_grid(bases, extent),
+                np.array(
+                    [
+                        flat_index([a - first for (_, a), first in zip(tap, low)], extent)
+                        for tap in taps
+                    ],
+                    np.int64,
+                ),
+                np.array([flat_index([k for k, _ in tap], kernel) for tap in taps], np.int64),
+            )
+        )
     return Frame(low, extent, low == [0, 0, 0] and tuple(extent) == source, listed)
 
 

@@ -2,6 +2,7 @@
 where blocks of columns need many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward,
 not 82, and 57 us backward, not 208. With NumPy alone, for any dtype.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -12,8 +13,8 @@ from numpy import ndarray
 
 from rushlight.fast.conv.thresholds import TABLE_COLUMNS, TABLE_FILTERS, TABLE_PLAIN_COLUMNS
 from rushlight.kernels.conv import Plan, columns_of, with_bias
-from rushlight.kernels.matmul import stacked
 from rushlight.kernels.im2col import reach
+from rushlight.kernels.matmul import stacked
 
 
 @lru_cache(maxsize=64)
@@ -25,7 +26,7 @@ def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
     size, *_, out = geometry
     source, target = (out, size) if back else (size, out)
     table, missing = np.zeros((), np.int64), np.zeros((), bool)
-    for length, *how in zip(source, *geometry):                 # (k1, p1, k2, p2, ...)
+    for length, *how in zip(source, *geometry):  # (k1, p1, k2, p2, ...)
         near = np.full((how[1], how[0] if back else how[-1]), -1)
         for k, outs, ins in reach(*how):
             near[k, ins if back else outs] = np.arange(length)[outs if back else ins]
@@ -45,7 +46,10 @@ def columns(x: ndarray, p: Plan) -> ndarray:
     if p.taps > 1 or not columns_of(p).plain:  # kernels may share the input as it is, one row apart
         if p.back or any(p.padding):
             flat = np.concatenate((flat, np.zeros((len(x), 1), x.dtype)), 1)
-        flat = flat.take(indices(x.shape[1], (p.size, p.kernel, p.stride, p.padding, p.dilation, p.out), p.back), 1)
+        flat = flat.take(
+            indices(x.shape[1], (p.size, p.kernel, p.stride, p.padding, p.dilation, p.out), p.back),
+            1,
+        )
     return flat.reshape(len(x), p.groups, -1, prod(p.made[1]))
 
 
@@ -54,7 +58,9 @@ def suits(p: Plan) -> bool:
     channels, _ = p.read
     numbers = p.images * p.groups * channels * p.taps * prod(p.made[1])
     plain = p.taps == 1 and columns_of(p).plain
-    return p.filters <= TABLE_FILTERS and numbers <= (TABLE_PLAIN_COLUMNS if plain else TABLE_COLUMNS)
+    return p.filters <= TABLE_FILTERS and numbers <= (
+        TABLE_PLAIN_COLUMNS if plain else TABLE_COLUMNS
+    )
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
@@ -65,7 +71,11 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
     """(N, C, *size)."""
-    turned = w.reshape(p.groups, p.filters, p.channels, -1).swapaxes(1, 2).reshape(p.groups, p.channels, -1)
+    turned = (
+        w.reshape(p.groups, p.filters, p.channels, -1)
+        .swapaxes(1, 2)
+        .reshape(p.groups, p.channels, -1)
+    )
     return stacked(turned, columns(g, p)).reshape(len(g), p.groups * p.channels, *p.size)
 
 

@@ -6,6 +6,7 @@ result's own base plus one list of offsets for all results (geometry.py). A vect
 channels of a result, and each number of the image is multiplied with all of them: any kernel,
 stride, padding and dilation, in up to three dimensions, and no columns are made.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,8 +19,18 @@ from numpy import ndarray
 
 from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
 from rushlight.fast.conv.geometry import frame_of, shapes_3d
-from rushlight.fast.conv.thresholds import INDIRECT_IMAGE_FLOATS, INDIRECT_MIN_CHANNELS, INDIRECT_SUM_PLACES
-from rushlight.fast.conv.tiling import for_images, padded_bias, sum_over_images, whole_vectors, workspaces
+from rushlight.fast.conv.thresholds import (
+    INDIRECT_IMAGE_FLOATS,
+    INDIRECT_MIN_CHANNELS,
+    INDIRECT_SUM_PLACES,
+)
+from rushlight.fast.conv.tiling import (
+    for_images,
+    padded_bias,
+    sum_over_images,
+    whole_vectors,
+    workspaces,
+)
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import in_3d
 
@@ -29,12 +40,12 @@ class Reads(NamedTuple):
 
     low: ndarray
     extent: ndarray
-    cuts: ndarray        # where the results of a target begin, for one image
-    bases: ndarray       # of `images` images, and of a few results beyond the last
+    cuts: ndarray  # where the results of a target begin, for one image
+    bases: ndarray  # of `images` images, and of a few results beyond the last
     places: ndarray
-    ends: ndarray        # where the taps of a target begin, of all channels
+    ends: ndarray  # where the taps of a target begin, of all channels
     offsets: ndarray
-    picks: ndarray       # where in the filters the taps stand
+    picks: ndarray  # where in the filters the taps stand
 
 
 @lru_cache(maxsize=128)
@@ -48,30 +59,45 @@ def reads_of(shapes: tuple, channels: int, broad: int, images: int) -> Reads:
     places = [(image * made + t.places).ravel() for t in frame.targets]
     offsets = [(channel + t.offsets * channels).ravel() for t in frame.targets]
     picks = [(channel * prod(kernel) + t.taps).ravel() for t in frame.targets]
-    return Reads(np.array(frame.low), np.array(frame.extent), np.cumsum([0, *[len(t.bases) for t in frame.targets]]),
-                 np.concatenate([*bases, beyond]) * channels, np.concatenate([*places, beyond + images * made]) * broad,
-                 np.cumsum([0, *map(len, offsets)]), np.concatenate(offsets), np.concatenate(picks) * broad)
+    return Reads(
+        np.array(frame.low),
+        np.array(frame.extent),
+        np.cumsum([0, *[len(t.bases) for t in frame.targets]]),
+        np.concatenate([*bases, beyond]) * channels,
+        np.concatenate([*places, beyond + images * made]) * broad,
+        np.cumsum([0, *map(len, offsets)]),
+        np.concatenate(offsets),
+        np.concatenate(picks) * broad,
+    )
 
 
 class Job(NamedTuple):
     """What a call knows by its plan alone."""
 
     reads: Reads
-    images: int          # that are laid out at a time
-    size: ndarray        # of the source, spatial
-    broad: int           # channels made, in whole vectors
-    xs: int              # floats of the workspace of the source
-    ys: int              # and of what is made
+    images: int  # that are laid out at a time
+    size: ndarray  # of the source, spatial
+    broad: int  # channels made, in whole vectors
+    xs: int  # floats of the workspace of the source
+    ys: int  # and of what is made
 
 
 @lru_cache(maxsize=256)
 def job_of(p: Plan) -> Job:
     (read, size), (made, out) = p.read, p.made
     broad = whole_vectors(made)
-    images = max(1, min(p.images, INDIRECT_IMAGE_FLOATS // (prod(p.size) * read + prod(p.out) * broad)))
+    images = max(
+        1, min(p.images, INDIRECT_IMAGE_FLOATS // (prod(p.size) * read + prod(p.out) * broad))
+    )
     reads = reads_of(shapes_3d(p), read, broad, images)
-    return Job(reads, images, np.array(in_3d(size, 1)), broad, images * prod(reads.extent.tolist()) * read,
-               (images * prod(out) + 1) * broad)
+    return Job(
+        reads,
+        images,
+        np.array(in_3d(size, 1)),
+        broad,
+        images * prod(reads.extent.tolist()) * read,
+        (images * prod(out) + 1) * broad,
+    )
 
 
 def suits(p: Plan) -> bool:
@@ -87,14 +113,35 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """
     from rushlight.fast.conv import indirect_loops as loops
+
     j, (read, _), (made, size) = job_of(p), p.read, p.made
     source, last = flat(x)
     result, shaped = empty_result(p, last)
-    filters, added, loop = packed_filters(w, p), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
+    filters, added, loop = (
+        packed_filters(w, p),
+        padded_bias(bias, j.broad),
+        loops.conv(kind(j.broad)),
+    )
 
     def part(first: int, end: int, step: int) -> None:
         xs, ys = workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys)
-        loop(source, last, read, j.size, *j.reads, filters, added, made, prod(size), result, xs, ys, j.images, first, end)
+        loop(
+            source,
+            last,
+            read,
+            j.size,
+            *j.reads,
+            filters,
+            added,
+            made,
+            prod(size),
+            result,
+            xs,
+            ys,
+            j.images,
+            first,
+            end,
+        )
 
     for_images(part, p.images, j.images)
     return shaped
@@ -103,6 +150,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     """(O, C, *kernel)."""
     from rushlight.fast.conv import indirect_loops as loops
+
     j, beyond, height = job_of(p), prod(p.out), usual()[1]
     rows = -(-len(j.reads.offsets) // height) * height
     offsets = np.append(j.reads.offsets, np.zeros(rows - len(j.reads.offsets), np.int64))
@@ -111,10 +159,29 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     def start() -> Callable:
         xs, gs = workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys)
         return lambda total, first, end, step: loop(
-            xf, x_last, p.channels, j.size, j.reads.low, j.reads.extent, j.reads.bases, offsets, gf, g_last, p.filters,
-            beyond, total, xs, gs, j.images, first, end)
+            xf,
+            x_last,
+            p.channels,
+            j.size,
+            j.reads.low,
+            j.reads.extent,
+            j.reads.bases,
+            offsets,
+            gf,
+            g_last,
+            p.filters,
+            beyond,
+            total,
+            xs,
+            gs,
+            j.images,
+            first,
+            end,
+        )
 
-    each = j.images * max(1, min(INDIRECT_SUM_PLACES // (j.images * beyond), -(-p.images // j.images)))
+    each = j.images * max(
+        1, min(INDIRECT_SUM_PLACES // (j.images * beyond), -(-p.images // j.images))
+    )
     total = sum_over_images(start, rows * j.broad, p.images, j.images, each)
-    total = total.reshape(rows, j.broad)[:p.taps * p.channels, :p.filters]
+    total = total.reshape(rows, j.broad)[: p.taps * p.channels, : p.filters]
     return np.ascontiguousarray(total.T).reshape(p.filters, p.channels, *p.kernel)

@@ -1,14 +1,22 @@
 """Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register
 holds channels of a result, and a block is `height` places of the image times `width` vectors.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.loops.cache import calling
-from rushlight.fast.conv.channels_last import block_added, block_stored, block_sums, blocks, turning, usual
+from rushlight.fast.conv.channels_last import (
+    block_added,
+    block_stored,
+    block_sums,
+    blocks,
+    turning,
+    usual,
+)
 from rushlight.fast.conv.tiling import lanes
+from rushlight.loops.cache import calling
 
 CONV = """def kernel(x, last, given, size, low, extent, cuts, bases, places, ends, offsets, picks, filters, bias, made,
            beyond, out, xs, ys, some, first, end):
@@ -76,33 +84,59 @@ FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
                     turn(x, at + near, given, many, within, xs, far, given)
 """
 
-CHUNK = 64           # products summed in registers, then added to the sum so far: bounds rounding
+CHUNK = 64  # products summed in registers, then added to the sum so far: bounds rounding
 
 
 def forward(width: int, height: int) -> list[str]:
     """A block of channels, from o on."""
     at = lambda a, k: f"ys, y{a} + o + {k * lanes()}"
-    sums = block_sums(width, height, f"for k in range(begin, min(begin + {CHUNK}, ends[t + 1])):", "filters",
-                      lambda a: f"xs, a{a} + near", ("b, near = get(picks, k) + o, get(offsets, k)",))
-    return [f"for begin in range(ends[t], max(ends[t + 1], ends[t] + 1), {CHUNK}):",
-            f"    for row in range(cuts[t] * some, cuts[t] * some + count, {height}):",
-            *[f"        a{a}, y{a} = get(bases, row + {a}), get(places, row + {a})" for a in range(height)],
-            *["        " + line for line in sums],
-            "        if begin > ends[t]:", *["            " + line for line in block_added(width, height, at)],
-            "        else:",
-            *["            " + line for line in block_added(width, height, lambda a, k: f"bias, o + {k * lanes()}")],
-            *["        " + line for line in block_stored(width, height, at)]]
+    sums = block_sums(
+        width,
+        height,
+        f"for k in range(begin, min(begin + {CHUNK}, ends[t + 1])):",
+        "filters",
+        lambda a: f"xs, a{a} + near",
+        ("b, near = get(picks, k) + o, get(offsets, k)",),
+    )
+    return [
+        f"for begin in range(ends[t], max(ends[t + 1], ends[t] + 1), {CHUNK}):",
+        f"    for row in range(cuts[t] * some, cuts[t] * some + count, {height}):",
+        *[
+            f"        a{a}, y{a} = get(bases, row + {a}), get(places, row + {a})"
+            for a in range(height)
+        ],
+        *["        " + line for line in sums],
+        "        if begin > ends[t]:",
+        *["            " + line for line in block_added(width, height, at)],
+        "        else:",
+        *[
+            "            " + line
+            for line in block_added(width, height, lambda a, k: f"bias, o + {k * lanes()}")
+        ],
+        *["        " + line for line in block_stored(width, height, at)],
+    ]
 
 
 def backward(width: int, height: int) -> list[str]:
     """A block of channels, from o on."""
     at = lambda a, k: f"total, m + {a} * broad + {k * lanes()}"
-    sums = block_sums(width, height, "for p in range(begin, stop):", "gs", lambda a: f"xs, a{a} + near",
-                      ("near, b = get(bases, p), p * broad + o",))
-    return [f"for row in range(0, offsets.shape[0], {height}):",
-            "    m = row * broad + o",
-            *[f"    a{a} = get(offsets, row + {a})" for a in range(height)],
-            *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))]]
+    sums = block_sums(
+        width,
+        height,
+        "for p in range(begin, stop):",
+        "gs",
+        lambda a: f"xs, a{a} + near",
+        ("near, b = get(bases, p), p * broad + o",),
+    )
+    return [
+        f"for row in range(0, offsets.shape[0], {height}):",
+        "    m = row * broad + o",
+        *[f"    a{a} = get(offsets, row + {a})" for a in range(height)],
+        *[
+            "    " + line
+            for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))
+        ],
+    ]
 
 
 @cache
@@ -113,12 +147,16 @@ def framing() -> Callable:
 @cache
 def conv(vectors: int) -> Callable:
     """The loop `CONV` for results of so many vectors of channels (`kind`)."""
-    return calling(CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
+    return calling(
+        CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning()
+    )
 
 
 @cache
 def weight_grad(vectors: int) -> Callable:
     """The loop `WEIGHT_GRAD` for gradients of so many vectors of channels (`kind`)."""
     height = usual()[1]
-    text = WEIGHT_GRAD.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
+    text = WEIGHT_GRAD.format(
+        height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height)
+    )
     return calling(text, frame=framing(), turn=turning())

@@ -2,6 +2,7 @@
 where these are the faster (kernels/matmul.py), and the bias is added while the image is in the
 cache.
 """
+
 from __future__ import annotations
 
 from math import prod
@@ -9,11 +10,11 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv import whole_batch_im2col
 from rushlight.fast.conv.thresholds import ONE_BY_ONE_MIN_PRODUCTS
 from rushlight.kernels.conv import Plan, columns_of
 from rushlight.kernels.matmul import into
-from rushlight.base.buffer_pool import memory
 
 
 def planes(x: ndarray) -> ndarray:
@@ -35,13 +36,20 @@ def suits(p: Plan) -> bool:
     """Whether it is such a convolution, of one group, and an image is enough for a product of its
     own.
     """
-    return (p.dtype == np.float32 and p.groups == p.taps == 1 and columns_of(p).plain
-            and p.filters * p.channels * prod(p.out) >= ONE_BY_ONE_MIN_PRODUCTS and not whole_batch_im2col.suits(p))
+    return (
+        p.dtype == np.float32
+        and p.groups == p.taps == 1
+        and columns_of(p).plain
+        and p.filters * p.channels * prod(p.out) >= ONE_BY_ONE_MIN_PRODUCTS
+        and not whole_batch_im2col.suits(p)
+    )
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
     """(N, O, *out)."""
-    return product_each(p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1))
+    return product_each(
+        p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1)
+    )
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:

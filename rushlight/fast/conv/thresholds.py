@@ -13,7 +13,9 @@ BIAS_GRAD_MIN_FLOATS = 1 << 15  # from which it is worth a compiled loop
 
 # -- index_table: no loops, a table of all indices
 TABLE_COLUMNS = 1 << 14  # most floats in the columns for which the table is the fastest
-TABLE_PLAIN_COLUMNS = 1 << 16  # the same where columns are the images: 8 x 16 x 14 x 14 in 15 us, not 39
+TABLE_PLAIN_COLUMNS = (
+    1 << 16
+)  # the same where columns are the images: 8 x 16 x 14 x 14 in 15 us, not 39
 TABLE_FILTERS = 64  # most filters in a group for which loops are not worth their call
 
 # -- one_by_one: a product of matrices for each image

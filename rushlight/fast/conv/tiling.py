@@ -1,6 +1,7 @@
 """What the compiled ways of convolution share: workspaces, results, and weight gradients summed in
 a fixed order.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,8 +12,8 @@ import numpy as np
 from numpy import ndarray
 
 FLOAT = np.dtype(np.float32)
-MAX_KEPT_FLOATS = 1 << 22        # of the largest workspace that is kept for the next call
-LINE_BYTES = 64                  # of a cache line
+MAX_KEPT_FLOATS = 1 << 22  # of the largest workspace that is kept for the next call
+LINE_BYTES = 64  # of a cache line
 
 
 class Inexact(ArithmeticError):
@@ -30,11 +31,12 @@ class Workspaces(local):
         self.kept: dict[str, ndarray] = {}
 
     def take(self, name: str, floats: int) -> ndarray:
-        """At least `floats` numbers and a vector of 16 more, of any content, from a cache line on."""
+        """At least `floats` numbers and a vector of 16 more, of any content, from a cache line
+        on."""
         space = self.kept.get(name)
         if space is None or len(space) < floats + 16:
             fresh = np.zeros(floats + 32, FLOAT)
-            space = fresh[-fresh.ctypes.data % LINE_BYTES // FLOAT.itemsize:][:floats + 16]
+            space = fresh[-fresh.ctypes.data % LINE_BYTES // FLOAT.itemsize :][: floats + 16]
             if floats <= MAX_KEPT_FLOATS:
                 self.kept[name] = space
         return space
@@ -52,6 +54,7 @@ workspaces = Workspaces()
 def lanes() -> int:
     """Floats in a vector register."""
     from rushlight.loops.simd import machine
+
     return machine()[0]
 
 
@@ -68,17 +71,20 @@ def padded_bias(bias: ndarray | None, floats: int) -> ndarray:
     """The bias with zeros behind it; zeros alone for None."""
     padded = np.zeros(floats, FLOAT)
     if bias is not None:
-        padded[:len(bias)] = bias
+        padded[: len(bias)] = bias
     return padded
 
 
 def for_images(part: Callable, images: int, step: int, least: int | None = None) -> None:
     """part(first, end, images at a time) on all cores; see `compile.parallel.parallel_for`."""
     from rushlight.loops.parallel import parallel_for
+
     parallel_for(part, images, step, least)
 
 
-def sum_over_images(start: Callable, floats: int, images: int, step: int, each: int | None = None) -> ndarray:
+def sum_over_images(
+    start: Callable, floats: int, images: int, step: int, each: int | None = None
+) -> ndarray:
     """The sum over all images of what add(total, first, end, at a time) adds to zeros; each core's
     add is made by start().
 

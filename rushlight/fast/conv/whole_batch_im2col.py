@@ -4,6 +4,7 @@ in a net's last layers.
 The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds,
 are read once and not for each image. With NumPy alone, for one group and any dtype.
 """
+
 from __future__ import annotations
 
 from math import prod
@@ -34,21 +35,25 @@ def rows(g: ndarray, p: Plan) -> ndarray:
 
 
 def suits(p: Plan) -> bool:
-    """Whether the filters are many and the results of all images few, or each image has one result."""
+    """Whether the filters are many and the results of all images few, or each image has one
+    result."""
     results = p.images * prod(p.out)
     if p.groups > 1:
         return False
-    if results == p.images:                   # the columns are the images
+    if results == p.images:  # the columns are the images
         return True
     least = WHOLE_BATCH_FILTERS if p.taps > 1 else WHOLE_BATCH_FILTERS_ONE_TAP
-    return (results <= WHOLE_BATCH_RESULTS
-            and p.filters * p.channels * p.taps >= min(least, WHOLE_BATCH_FILTERS_PER_RESULT * results))
+    return results <= WHOLE_BATCH_RESULTS and p.filters * p.channels * p.taps >= min(
+        least, WHOLE_BATCH_FILTERS_PER_RESULT * results
+    )
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
     """(N, O, *out)."""
     made = w.reshape(p.filters, -1) @ columns(x, p)
-    return with_bias(np.ascontiguousarray(np.moveaxis(made.reshape(p.filters, len(x), *p.out), 1, 0)), bias)
+    return with_bias(
+        np.ascontiguousarray(np.moveaxis(made.reshape(p.filters, len(x), *p.out), 1, 0)), bias
+    )
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:

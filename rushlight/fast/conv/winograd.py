@@ -12,6 +12,7 @@ It is as exact as sums of nine products are (2e-7 off, torch 2e-7) unless number
 each other differ much in size: a number far above the mean of its images, and what is not finite,
 are Inexact.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -43,11 +44,11 @@ from rushlight.fast.conv.tiling import (
     workspaces,
 )
 from rushlight.kernels.conv import Plan
-from rushlight.kernels.matmul import alone
 from rushlight.kernels.im2col import Ints
+from rushlight.kernels.matmul import alone
 
-HALF = np.array([.5], FLOAT)
-GT = np.array([[1, .5, .5, 0], [0, .5, -.5, 0], [0, .5, .5, 1]], FLOAT)
+HALF = np.array([0.5], FLOAT)
+GT = np.array([[1, 0.5, 0.5, 0], [0, 0.5, -0.5, 0], [0, 0.5, 0.5, 1]], FLOAT)
 
 
 def tiles_of(size: Ints) -> int:
@@ -58,14 +59,20 @@ def tiles_of(size: Ints) -> int:
 @lru_cache(maxsize=64)
 def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
     """For each tile of so many images, where in the workspace its 4 x 4 numbers begin."""
-    return tile_table(size, tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]), images,
-                      width)
+    return tile_table(
+        size,
+        tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]),
+        images,
+        width,
+    )
 
 
 @lru_cache(maxsize=64)
 def tile_results(out: Ints, images: int, width: int) -> ndarray:
     """For each tile where its 2 x 2 results begin."""
-    return tile_table(out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width)
+    return tile_table(
+        out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width
+    )
 
 
 def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
@@ -83,14 +90,14 @@ def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
 class Job(NamedTuple):
     """What a call knows by its plan alone."""
 
-    images: int          # that are laid out at a time
-    block: int           # tiles that are multiplied at a time
-    tiles: int           # of an image
-    deep: int            # channels read, and channels made, in whole vectors
+    images: int  # that are laid out at a time
+    block: int  # tiles that are multiplied at a time
+    tiles: int  # of an image
+    deep: int  # channels read, and channels made, in whole vectors
     broad: int
-    sources: ndarray     # see `tile_sources`
-    results: ndarray     # see `tile_results`
-    xs: int              # floats of the workspaces: images read and made, and their transformed tiles
+    sources: ndarray  # see `tile_sources`
+    results: ndarray  # see `tile_results`
+    xs: int  # floats of the workspaces: images read and made, and their transformed tiles
     ys: int
     vs: int
     ms: int
@@ -104,9 +111,19 @@ def job_of(p: Plan) -> Job:
     images = max(1, most // tiles)
     block = -(-images * tiles // -(-images * tiles // most))
     padding = tuple([2 - n for n in p.padding]) if p.back else p.padding
-    return Job(images, block, tiles, deep, broad, tile_sources(size, out, padding, images, deep),
-               tile_results(out, images, broad), (images * prod(size) + 1) * deep, (images * prod(out) + 1) * broad,
-               transformed_floats(block, deep), transformed_floats(block, broad))
+    return Job(
+        images,
+        block,
+        tiles,
+        deep,
+        broad,
+        tile_sources(size, out, padding, images, deep),
+        tile_results(out, images, broad),
+        (images * prod(size) + 1) * deep,
+        (images * prod(out) + 1) * broad,
+        transformed_floats(block, deep),
+        transformed_floats(block, broad),
+    )
 
 
 def transformed_floats(tiles: int, width: int) -> int:
@@ -121,9 +138,12 @@ def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
     around.
     """
     from rushlight.fast.conv import winograd_loops as loops
+
     read, _ = p.read
     out = workspaces.take("filters", 16 * read * j.broad)
-    loops.transform()(packed_filters(w, p), HALF, *((8, -1) if p.back else (0, 1)), read, j.broad, out)
+    loops.transform()(
+        packed_filters(w, p), HALF, *((8, -1) if p.back else (0, 1)), read, j.broad, out
+    )
     return out
 
 
@@ -144,7 +164,9 @@ def suits(p: Plan) -> bool:
     least = WINOGRAD_MIN_TILES if pairs < WINOGRAD_LARGE_FILTERS else WINOGRAD_MIN_TILES_LARGE
     if min(p.channels, p.filters) < WINOGRAD_MIN_CHANNELS or p.images * tiles < least:
         return False
-    return 36 * prod(p.out) * pairs >= 60 * tiles * whole_vectors(p.channels) * whole_vectors(p.filters)
+    return 36 * prod(p.out) * pairs >= 60 * tiles * whole_vectors(p.channels) * whole_vectors(
+        p.filters
+    )
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
@@ -154,17 +176,45 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """
     from rushlight.fast.conv import winograd_loops as loops
+
     j, (read, size), (made, out) = job_of(p), p.read, p.made
-    filters, added, loop = transformed_filters(w, p, j), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
+    filters, added, loop = (
+        transformed_filters(w, p, j),
+        padded_bias(bias, j.broad),
+        loops.conv(kind(j.broad)),
+    )
     source, last = flat(x)
     result, shaped = empty_result(p, last)
     exact = []
 
     def part(first: int, end: int, step: int) -> None:
-        xs, ys, vs, ms = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
-        clear(xs[:j.xs], j.deep, read)
-        exact.append(loop(source, last, read, prod(size), j.sources, filters, added, made, prod(out), j.results, result,
-                          xs, vs, ms, ys, j.images, j.block, first, end))
+        xs, ys, vs, ms = [
+            workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")
+        ]
+        clear(xs[: j.xs], j.deep, read)
+        exact.append(
+            loop(
+                source,
+                last,
+                read,
+                prod(size),
+                j.sources,
+                filters,
+                added,
+                made,
+                prod(out),
+                j.results,
+                result,
+                xs,
+                vs,
+                ms,
+                ys,
+                j.images,
+                j.block,
+                first,
+                end,
+            )
+        )
 
     for_images(part, p.images, j.images)
     if not all(exact):
@@ -175,24 +225,51 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     """(O, C, 3, 3)."""
     from rushlight.fast.conv import winograd_loops as loops
+
     j, height, loop = job_of(p), usual()[1], loops.weight_grad(kind(whole_vectors(p.channels)))
     rows = -(-p.filters // height) * height
     (xf, x_last), (gf, g_last), exact = flat(x), flat(g), []
 
     def start() -> Callable:
-        xs, gs, vs, es = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
-        clear(xs[:j.xs], j.deep, p.channels)
-        clear(gs[:j.ys], j.broad, p.filters)
-        return lambda total, first, end, step: exact.append(loop(
-            xf, x_last, p.channels, prod(p.size), j.sources, gf, g_last, p.filters, prod(p.out), j.results, total, xs,
-            vs, gs, es, j.images, j.block, first, end))
+        xs, gs, vs, es = [
+            workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")
+        ]
+        clear(xs[: j.xs], j.deep, p.channels)
+        clear(gs[: j.ys], j.broad, p.filters)
+        return lambda total, first, end, step: exact.append(
+            loop(
+                xf,
+                x_last,
+                p.channels,
+                prod(p.size),
+                j.sources,
+                gf,
+                g_last,
+                p.filters,
+                prod(p.out),
+                j.results,
+                total,
+                xs,
+                vs,
+                gs,
+                es,
+                j.images,
+                j.block,
+                first,
+                end,
+            )
+        )
 
-    each = j.images * max(1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images)))
+    each = j.images * max(
+        1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images))
+    )
     total = sum_over_images(start, 16 * rows * j.deep, p.images, j.images, each)
     if not all(exact):
         raise Inexact
-    by_rows = alone()(np.matmul, GT, total.reshape(4, 4 * rows * j.deep)).reshape(3, 4, rows * j.deep)
-    w = alone()(np.matmul, GT, by_rows).reshape(3, 3, rows, j.deep)[..., :p.filters, :p.channels]
+    by_rows = alone()(np.matmul, GT, total.reshape(4, 4 * rows * j.deep)).reshape(
+        3, 4, rows * j.deep
+    )
+    w = alone()(np.matmul, GT, by_rows).reshape(3, 3, rows, j.deep)[..., : p.filters, : p.channels]
     if not np.isfinite(w).all():
         raise Inexact
     return np.ascontiguousarray(w.transpose(2, 3, 0, 1))

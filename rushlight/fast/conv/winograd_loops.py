@@ -4,12 +4,12 @@ holds channels.
 Tiles are the rows of sixteen products of matrices, whose blocks are made in registers
 (channels_last.py).
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.loops.cache import calling, compiled
 from rushlight.fast.conv.channels_last import (
     block_added,
     block_stored,
@@ -20,6 +20,7 @@ from rushlight.fast.conv.channels_last import (
     usual,
 )
 from rushlight.fast.conv.tiling import lanes
+from rushlight.loops.cache import calling, compiled
 
 CONV = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
            block, first, end):
@@ -146,34 +147,71 @@ TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
 {lines}
 """
 
-CHANNELS = 64        # summed in registers, then added to the sum so far: as exact as torch
-MAX_OVER_MEAN = 256  # absolute value over the mean: the rounding of a larger one is seen in its tile
+CHANNELS = 64  # summed in registers, then added to the sum so far: as exact as torch
+MAX_OVER_MEAN = (
+    256  # absolute value over the mean: the rounding of a larger one is seen in its tile
+)
 
 
 def lines_of(kind: str) -> list[str]:
     """The arithmetic of one vector of channels of one tile."""
-    load_all = lambda room, at: [f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)]
-    save_all = lambda room: [f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)]
-    four = lambda a, b, c, d, *to: [f"{to[0]} = sub({a}, {c})", f"{to[1]} = add({b}, {c})", f"{to[2]} = sub({c}, {b})",
-                                    f"{to[3]} = sub({d}, {b})"]
-    two = lambda a, b, c, d, *to: [f"{to[0]} = add({a}, add({b}, {c}))", f"{to[1]} = add(sub({b}, {c}), {d})"]
-    more = lambda a, b, *to: [f"{to[0]} = {a}", f"{to[1]} = add({a}, {b})", f"{to[2]} = sub({a}, {b})", f"{to[3]} = {b}"]
+    load_all = lambda room, at: [
+        f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)
+    ]
+    save_all = lambda room: [
+        f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)
+    ]
+    four = lambda a, b, c, d, *to: [
+        f"{to[0]} = sub({a}, {c})",
+        f"{to[1]} = add({b}, {c})",
+        f"{to[2]} = sub({c}, {b})",
+        f"{to[3]} = sub({d}, {b})",
+    ]
+    two = lambda a, b, c, d, *to: [
+        f"{to[0]} = add({a}, add({b}, {c}))",
+        f"{to[1]} = add(sub({b}, {c}), {d})",
+    ]
+    more = lambda a, b, *to: [
+        f"{to[0]} = {a}",
+        f"{to[1]} = add({a}, {b})",
+        f"{to[2]} = sub({a}, {b})",
+        f"{to[3]} = {b}",
+    ]
     name = lambda letter, rs: [f"{letter}{r}{s}" for r, s in rs]
-    columns, rows = [[(r, s) for r in range(4)] for s in range(4)], [[(r, s) for s in range(4)] for r in range(4)]
+    columns, rows = (
+        [[(r, s) for r in range(4)] for s in range(4)],
+        [[(r, s) for s in range(4)] for r in range(4)],
+    )
     if kind == "expand":
-        return [*load_all("xs", lambda r, s: f"i{4 * r + s} + c"),
-                *[line for rs in columns for line in four(*name("x", rs), *name("q", rs))],
-                *[line for rs in rows for line in four(*name("q", rs), *name("v", rs))], *save_all("vs")]
+        return [
+            *load_all("xs", lambda r, s: f"i{4 * r + s} + c"),
+            *[line for rs in columns for line in four(*name("x", rs), *name("q", rs))],
+            *[line for rs in rows for line in four(*name("q", rs), *name("v", rs))],
+            *save_all("vs"),
+        ]
     if kind == "stretch":
-        return [*[f"x{r}{s} = load(gs, i{2 * r + s} + c)" for r in range(2) for s in range(2)],
-                *[line for rs in columns[:2] for line in more(*name("x", rs[:2]), *name("q", rs))],
-                *[line for rs in rows for line in more(*name("q", rs[:2]), *name("v", rs))], *save_all("es")]
-    return [*load_all("ms", lambda r, s: f"to + {4 * r + s} * plane"), "b = load(bias, c)",
-            *[line for rs in columns for line in two(*name("x", rs), *name("q", rs[:2]))],
-            *[line for rs in rows[:2] for line in two(*name("q", rs), *name("y", rs[:2]))],
-            *[line for r in range(2) for s in range(2) for line in (
-                f"y{r}{s} = add(y{r}{s}, b)", f"store(ys, i{2 * r + s} + c, y{r}{s})",
-                f"finite = fma(y{r}{s}, none(), finite)")]]
+        return [
+            *[f"x{r}{s} = load(gs, i{2 * r + s} + c)" for r in range(2) for s in range(2)],
+            *[line for rs in columns[:2] for line in more(*name("x", rs[:2]), *name("q", rs))],
+            *[line for rs in rows for line in more(*name("q", rs[:2]), *name("v", rs))],
+            *save_all("es"),
+        ]
+    return [
+        *load_all("ms", lambda r, s: f"to + {4 * r + s} * plane"),
+        "b = load(bias, c)",
+        *[line for rs in columns for line in two(*name("x", rs), *name("q", rs[:2]))],
+        *[line for rs in rows[:2] for line in two(*name("q", rs), *name("y", rs[:2]))],
+        *[
+            line
+            for r in range(2)
+            for s in range(2)
+            for line in (
+                f"y{r}{s} = add(y{r}{s}, b)",
+                f"store(ys, i{2 * r + s} + c, y{r}{s})",
+                f"finite = fma(y{r}{s}, none(), finite)",
+            )
+        ],
+    ]
 
 
 @cache
@@ -184,44 +222,74 @@ def laying() -> Callable:
 @cache
 def through(kind: str) -> Callable:
     """The loop that goes from one room to another: `expand`, `stretch` or `contract`."""
-    text, table, count = {"expand": (EXPAND, "sources", 16), "stretch": (STRETCH, "targets", 4),
-                          "contract": (CONTRACT, "targets", 4)}[kind]
+    text, table, count = {
+        "expand": (EXPAND, "sources", 16),
+        "stretch": (STRETCH, "targets", 4),
+        "contract": (CONTRACT, "targets", 4),
+    }[kind]
     places = [f"i{k} = get({table}, at + {k})" for k in range(count)]
-    return compiled(text.format(lanes=lanes(), places=indented(places, 8), lines=indented(lines_of(kind), 12)))
+    return compiled(
+        text.format(lanes=lanes(), places=indented(places, 8), lines=indented(lines_of(kind), 12))
+    )
 
 
 def forward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: vs times filters."""
     at = lambda a, k: f"ms, m + {a} * broad + {k * lanes()}"
-    sums = block_sums(width, height, f"for c in range(begin, min(begin + {CHANNELS}, given)):", "filters",
-                      lambda a: f"vs, a{a} + c", after=(f"b += {width * lanes()}",))
-    return [f"for row in range(0, count, {height}):",
-            "    m = q * ma + row * broad + o",
-            f"    for begin in range(0, given, {CHANNELS}):",
-            f"        b = (q * broad + o) * given + begin * {width * lanes()}",
-            *[f"        a{a} = q * va + (row + {a}) * deep" for a in range(height)],
-            *["        " + line for line in sums],
-            "        if begin > 0:", *["            " + line for line in block_added(width, height, at)],
-            *["        " + line for line in block_stored(width, height, at)]]
+    sums = block_sums(
+        width,
+        height,
+        f"for c in range(begin, min(begin + {CHANNELS}, given)):",
+        "filters",
+        lambda a: f"vs, a{a} + c",
+        after=(f"b += {width * lanes()}",),
+    )
+    return [
+        f"for row in range(0, count, {height}):",
+        "    m = q * ma + row * broad + o",
+        f"    for begin in range(0, given, {CHANNELS}):",
+        f"        b = (q * broad + o) * given + begin * {width * lanes()}",
+        *[f"        a{a} = q * va + (row + {a}) * deep" for a in range(height)],
+        *["        " + line for line in sums],
+        "        if begin > 0:",
+        *["            " + line for line in block_added(width, height, at)],
+        *["        " + line for line in block_stored(width, height, at)],
+    ]
 
 
 def backward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: es, transposed, times vs."""
     at = lambda a, k: f"total, m + {a} * deep + {k * lanes()}"
-    sums = block_sums(width, height, "for t in range(count):", "vs", lambda a: f"es, e + {a}",
-                      after=("b += deep", "e += broad"))
-    return [f"for row in range(0, made, {height}):",
-            "    m = (q * rows + row) * deep + o",
-            "    e = q * ea + row",
-            "    b = q * va + o",
-            *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))]]
+    sums = block_sums(
+        width,
+        height,
+        "for t in range(count):",
+        "vs",
+        lambda a: f"es, e + {a}",
+        after=("b += deep", "e += broad"),
+    )
+    return [
+        f"for row in range(0, made, {height}):",
+        "    m = (q * rows + row) * deep + o",
+        "    e = q * ea + row",
+        "    b = q * va + o",
+        *[
+            "    " + line
+            for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))
+        ],
+    ]
 
 
 @cache
 def conv(vectors: int) -> Callable:
     """The loop `CONV` for so many vectors of filters (`kind`)."""
-    return calling(CONV.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)), laid=laying(),
-                   expand=through("expand"), contract=through("contract"), turn=turning())
+    return calling(
+        CONV.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)),
+        laid=laying(),
+        expand=through("expand"),
+        contract=through("contract"),
+        turn=turning(),
+    )
 
 
 @cache
@@ -229,22 +297,36 @@ def weight_grad(vectors: int) -> Callable:
     """The loop `WEIGHT_GRAD` for so many vectors of channels (`kind`)."""
     height = usual()[1]
     products = blocks(backward, "deep", vectors, 16, height)
-    return calling(WEIGHT_GRAD.format(lanes=lanes(), height=height, products=products), laid=laying(),
-                   expand=through("expand"), stretch=through("stretch"))
+    return calling(
+        WEIGHT_GRAD.format(lanes=lanes(), height=height, products=products),
+        laid=laying(),
+        expand=through("expand"),
+        stretch=through("stretch"),
+    )
 
 
 @cache
 def transform() -> Callable:
     """`TRANSFORM`: the rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
-    def four(a: str, b: str, c: str, *to: str) -> list[str]:
-        return [f"{to[0]} = {a}", f"{to[1]} = fma(h, add(add({a}, {c}), {b}), none())",
-                f"{to[2]} = fma(h, sub(add({a}, {c}), {b}), none())", f"{to[3]} = {c}"]
 
-    lines = [f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
-             for r in range(3) for s in range(3)]
+    def four(a: str, b: str, c: str, *to: str) -> list[str]:
+        return [
+            f"{to[0]} = {a}",
+            f"{to[1]} = fma(h, add(add({a}, {c}), {b}), none())",
+            f"{to[2]} = fma(h, sub(add({a}, {c}), {b}), none())",
+            f"{to[3]} = {c}",
+        ]
+
+    lines = [
+        f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
+        for r in range(3)
+        for s in range(3)
+    ]
     for s in range(3):
         lines += four(*[f"w{r}{s}" for r in range(3)], *[f"u{r}{s}" for r in range(4)])
     for r in range(4):
         lines += four(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
     lines += [f"store(out, {4 * r + s} * plane + to, v{r}{s})" for r in range(4) for s in range(4)]
-    return compiled(TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12)))
+    return compiled(
+        TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12))
+    )

@@ -1,4 +1,5 @@
 """torch.fx.experimental.proxy_tensor, as far as libraries ask it: nothing is traced."""
+
 from __future__ import annotations
 
 

@@ -1,13 +1,14 @@
 """Shapes and dtypes of what a graph computes, written to its nodes."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rushlight.fx.graph_module import Interpreter
-from rushlight.fx.node import Node
+from rushlight.base.pytree import tree_map
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
-from rushlight.base.pytree import tree_map
+from rushlight.fx.graph_module import Interpreter
+from rushlight.fx.node import Node
 
 
 class TensorMetadata(NamedTuple):
@@ -23,11 +24,16 @@ class TensorMetadata(NamedTuple):
 
 
 def of(t: Any) -> Any:
-    return TensorMetadata(t.shape, t.dtype, t.requires_grad, t.stride()) if isinstance(t, Tensor) else t
+    return (
+        TensorMetadata(t.shape, t.dtype, t.requires_grad, t.stride())
+        if isinstance(t, Tensor)
+        else t
+    )
 
 
 class ShapeProp(Interpreter):
-    """Runs a GraphModule and writes to node.meta: 'tensor_meta' of tensors made, 'type' of anything.
+    """Runs a GraphModule and writes to node.meta: 'tensor_meta' of tensors made, 'type' of
+    anything.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.sum(1))
     >>> out = rushlight.fx.passes.shape_prop.ShapeProp(f).propagate(rushlight.ones(2, 3))

@@ -1,6 +1,7 @@
 """torch.nn.attention: which kernel computes attention. rushlight has one kernel, so every choice is
 accepted.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -28,7 +29,9 @@ class SDPBackend(IntEnum):
 
 
 @contextmanager
-def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict]:
+def sdpa_kernel(
+    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
+) -> Iterator[dict]:
     """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, with the
     results of all of torch's kernels.
 
@@ -39,6 +42,8 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
     ...     y = rushlight.nn.functional.scaled_dot_product_attention(x, x, x)
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
-                             f"{type(backends).__name__}")
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+            f"{type(backends).__name__}"
+        )
     yield {}

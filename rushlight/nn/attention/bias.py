@@ -1,8 +1,9 @@
 """torch.nn.attention.bias: masks of causal attention, to be given as `attn_mask`."""
+
 from __future__ import annotations
 
-from rushlight.creation.factories import ones
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import ones
 
 __all__ = ["causal_lower_right", "causal_upper_left"]
 
@@ -18,7 +19,8 @@ def causal_upper_left(*size: int) -> Tensor:
 
 
 def causal_lower_right(*size: int) -> Tensor:
-    """(L, S), true where a query i may look at a key j: j <= i + S - L. The last query sees the last key.
+    """(L, S), true where a query i may look at a key j: j <= i + S - L. The last query sees the
+    last key.
 
     >>> rushlight.nn.attention.bias.causal_lower_right(2, 3)
     tensor([[ True,  True, False],

@@ -1,29 +1,37 @@
-"""Attention whose scores a function changes, and another one leaves out: torch.nn.attention.flex_attention."""
+"""Attention whose scores a function changes, and another one leaves out:
+torch.nn.attention.flex_attention."""
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rushlight.creation.factories import ones
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
-from rushlight.nn.functional import pad
-from rushlight.creation.ranges import arange
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import ones
+from rushlight.creation.ranges import arange
+from rushlight.nn.functional import pad
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
-Mod = Callable[..., Tensor]                       # (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score
+Mod = Callable[
+    ..., Tensor
+]  # (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score
 
 
 def indices(*sizes: int | None) -> list[Any]:
-    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1, 1), (n, 1), (n,)."""
+    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1,
+    1), (n, 1), (n,)."""
     left = len(sizes)
     return [arange(n or 1).reshape(-1, *[1] * (left - 1 - i)) for i, n in enumerate(sizes)]
 
 
-def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu") -> Any:
-    """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all indices.
+def create_mask(
+    mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu"
+) -> Any:
+    """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all
+    indices.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)[0, 0]
@@ -60,7 +68,8 @@ class AuxOutput(NamedTuple):
 
 
 class BlockMask:
-    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are for looking at.
+    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are
+    for looking at.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> mask = flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
@@ -69,7 +78,9 @@ class BlockMask:
             [1, 1]], dtype=torch.int32), 25.0)
     """
 
-    def __init__(self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]):
+    def __init__(
+        self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]
+    ):
         self.mask_mod, self.shape = mask_mod, shape
         self.BLOCK_SIZE = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
 
@@ -87,7 +98,8 @@ class BlockMask:
         return create_mask(self.mask_mod, *self.shape)
 
     def to_dense(self) -> Any:
-        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a block."""
+        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a
+        block."""
         (q, kv), (rows, columns) = self.seq_lengths, self.BLOCK_SIZE
         whole = pad(self.mask().int(), (0, -kv % columns, 0, -q % rows))
         return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
@@ -104,9 +116,19 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
-def create_block_mask(mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-                      BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, **options: Any) -> BlockMask:
-    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true; B or H None: the same for all.
+def create_block_mask(
+    mask_mod: Mod,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = 128,
+    _compile: bool = False,
+    **options: Any,
+) -> BlockMask:
+    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true; B or H None:
+    the same for all.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256).shape
@@ -136,11 +158,13 @@ def and_masks(*mask_mods: Mod) -> Mod:
             [1, 1, 0],
             [0, 1, 1]], dtype=torch.int32)
     """
+
     def both(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         kept = noop_mask(b, h, q_idx, kv_idx)
         for mod in mask_mods:
             kept = kept & mod(b, h, q_idx, kv_idx)
         return kept
+
     return both
 
 
@@ -154,23 +178,37 @@ def or_masks(*mask_mods: Mod) -> Mod:
             [1, 1, 0],
             [1, 0, 1]], dtype=torch.int32)
     """
+
     def either(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         kept = ~noop_mask(b, h, q_idx, kv_idx)
         for mod in mask_mods:
             kept = kept | mod(b, h, q_idx, kv_idx)
         return kept
+
     return either
 
 
-def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None,
-                   block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-                   return_lse: bool = False, kernel_options: Any = None, *, return_aux: AuxRequest | None = None) -> Any:
-    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, of scores that the mask leaves; 0 if it leaves none.
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Mod | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Any = None,
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Any:
+    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, of scores that the mask
+    leaves; 0 if it leaves none.
 
-    query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys may have fewer heads.
-    `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`: what it asks for. `score_mod` is called once,
-    with all scores and with indices that broadcast against them, so it is made of ops that work element by element, or
-    index tables. All scores are held in memory. ValueError for shapes that do not go together.
+    query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys
+    may have fewer heads. `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`:
+    what it asks for. `score_mod` is called once, with all scores and with indices that broadcast
+    against them, so it is made of ops that work element by element, or index tables. All scores are
+    held in memory. ValueError for shapes that do not go together.
 
     >>> from rushlight.nn.attention.flex_attention import flex_attention
     >>> x = rushlight.tensor([1., 2.]).reshape(1, 1, 2, 1)
@@ -181,23 +219,39 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | N
         raise ValueError(explain("NYI: query, key, and value must be 4D tensors"))
     if query.shape[1] != key.shape[1]:
         if not enable_gqa:
-            raise ValueError(explain(f"Expect query and key/value to have the same number of heads but got "
-                                     f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."))
+            raise ValueError(
+                explain(
+                    f"Expect query and key/value to have the same number of heads but got "
+                    f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for "
+                    "GQA."
+                )
+            )
         groups = query.shape[1] // key.shape[1]
         key, value = (t.repeat_interleave(groups, 1) for t in (key, value))
     scores: Any = (query @ key.mT) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if score_mod is not None:
         scores = score_mod(scores, *indices(*scores.shape))
     if block_mask is not None:
-        kept = block_mask.mask()[..., :scores.shape[-2], :scores.shape[-1]]
+        kept = block_mask.mask()[..., : scores.shape[-2], : scores.shape[-1]]
         scores = scores.masked_fill(~kept, -math.inf)
     lse = scores.logsumexp(-1)
     weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
     out = weights.to(query.dtype) @ value
     if return_aux is not None:
-        return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
+        return out, AuxOutput(
+            lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None
+        )
     return (out, lse) if return_lse else out
 
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
-           "noop_mask", "or_masks"]
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]

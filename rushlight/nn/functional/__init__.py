@@ -1,6 +1,7 @@
 """torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
-from rushlight.base.missing_names import tell as _tell
+
 from rushlight.base.errors import suggesting as _suggesting
+from rushlight.base.missing_names import tell as _tell
 from rushlight.nn import grad
 from rushlight.nn.functional.activation import (
     celu,
@@ -69,7 +70,14 @@ from rushlight.nn.functional.fractional import (
     fractional_max_pool3d_with_indices,
 )
 from rushlight.nn.functional.grid import affine_grid, grid_sample
-from rushlight.nn.functional.linear import bilinear, cosine_similarity, linear, normalize, pairwise_distance, pdist
+from rushlight.nn.functional.linear import (
+    bilinear,
+    cosine_similarity,
+    linear,
+    normalize,
+    pairwise_distance,
+    pdist,
+)
 from rushlight.nn.functional.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -83,6 +91,17 @@ from rushlight.nn.functional.loss import (
     nll_loss,
     poisson_nll_loss,
     smooth_l1_loss,
+)
+from rushlight.nn.functional.margin_losses import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from rushlight.nn.functional.multihead import multi_head_attention_forward
 from rushlight.nn.functional.multihead import projected as _in_projection_packed
@@ -121,17 +140,6 @@ from rushlight.nn.functional.pooling import (
     max_unpool2d,
     max_unpool3d,
 )
-from rushlight.nn.functional.margin_losses import (
-    cosine_embedding_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
 from rushlight.nn.functional.resize import (
     channel_shuffle,
     interpolate,
@@ -143,7 +151,10 @@ from rushlight.nn.functional.resize import (
     upsample_nearest,
 )
 
-globals().update((_name, _suggesting(_f, home=__name__)) for _name, _f in [*globals().items()]
-                 if getattr(_f, "__module__", "").startswith(f"{__name__}."))
+globals().update(
+    (_name, _suggesting(_f, home=__name__))
+    for _name, _f in [*globals().items()]
+    if getattr(_f, "__module__", "").startswith(f"{__name__}.")
+)
 
 _tell(__name__)

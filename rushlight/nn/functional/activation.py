@@ -1,4 +1,6 @@
-"""Activations: functions of one tensor, most of them element by element. `inplace=True` writes into the input."""
+"""Activations: functions of one tensor, most of them element by element. `inplace=True` writes into
+the input."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from rushlight import random
+from rushlight.base.errors import explain, warn
+from rushlight.base.memory_format import contiguous_format
+from rushlight.core.arguments import wrap
+from rushlight.core.build import before_write, rewritten
+from rushlight.core.tensor import Tensor, from_array, method, noticed
 from rushlight.core.views import assign
 from rushlight.creation.factories import empty_like, zeros_like
-from rushlight.base.errors import explain, warn
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS
-from rushlight.base.memory_format import contiguous_format
+from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import activation as a
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce_api
-from rushlight.core.arguments import wrap
-from rushlight.core.build import before_write, rewritten
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.linalg.matmul_api import in_single
-from rushlight.ops.shape.views import contiguous
 from rushlight.ops.shape.view_functions import chunk
-from rushlight.core.tensor import Tensor, from_array, method, noticed
+from rushlight.ops.shape.views import contiguous
+from rushlight.ops.tensor.node_names import called
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -44,7 +46,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where x > 0, else alpha (exp(x) - 1).
 
-    D.-A. Clevert, T. Unterthiner, S. Hochreiter, *Fast and accurate deep network learning by ELUs*, 2016.
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, *Fast and accurate deep network learning by ELUs*,
+    2016.
 
     >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
@@ -55,21 +58,26 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): an elu whose slope at 0 is 1 for every alpha.
 
-    RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear units*, 2017.
+    RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear
+    units*, 2017.
 
     >>> rushlight.nn.functional.celu(rushlight.tensor([-50., -1., 2.]), alpha=2.0)
     tensor([-2.0000, -0.7869,  2.0000])
     """
     if alpha == 0:
-        raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha"))
+        raise RuntimeError(
+            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha")
+        )
 
     def act(x: Tensor) -> Tensor:
         return called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0")
+
     return assign(input, act(before_write(input))) if inplace else act(input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance 1.
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance
+    1.
 
     G. Klambauer et al., *Self-normalizing neural networks*, 2017.
 
@@ -77,7 +85,11 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     tensor([-1.1113,  0.0000,  1.0507])
     """
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return assign(input, e.elu(before_write(input), alpha, scale)) if inplace else e.elu(input, alpha, scale)
+    return (
+        assign(input, e.elu(before_write(input), alpha, scale))
+        if inplace
+        else e.elu(input, alpha, scale)
+    )
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -91,14 +103,19 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return e.leaky_relu(input, negative_slope)
 
 
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way round.
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way
+    round.
 
     >>> rushlight.nn.functional.hardtanh(rushlight.tensor([-3., 0.5, 3.]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
     if min_val > max_val:
-        raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
+        raise ValueError(
+            explain("min_val cannot be greater than max_val", bounds=(min_val, max_val))
+        )
     if input._array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     if inplace:
@@ -116,7 +133,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x min(max(x + 3, 0), 6) / 6, element by element. A. Howard et al., *Searching for MobileNetV3*, 2019.
+    """x min(max(x + 3, 0), 6) / 6, element by element. A. Howard et al., *Searching for
+    MobileNetV3*, 2019.
 
     >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([-0.0000, 0.0000, 1.1250, 4.0000])
@@ -141,7 +159,11 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     tensor([-0.5000,  0.0000,  0.0000,  0.5000])
     """
     if lambd < 0:
-        raise RuntimeError(explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}"))
+        raise RuntimeError(
+            explain(
+                f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}"
+            )
+        )
     return a.softshrink(input, lambd, out=out)
 
 
@@ -163,7 +185,9 @@ def softsign(input: Tensor) -> Tensor:
     return e.div(input, e.add(e.abs(input), 1))
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
+def softplus(
+    input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None
+) -> Tensor:
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
 
     >>> rushlight.nn.functional.softplus(rushlight.tensor([-1., 0., 100.]))
@@ -178,14 +202,15 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.nn.functional.logsigmoid(rushlight.tensor([-100., 0.]))
     tensor([-100.0000,   -0.6931])
     """
-    return a.log_sigmoid(contiguous(input), out=out)        # torch's memory layout
+    return a.log_sigmoid(contiguous(input), out=out)  # torch's memory layout
 
 
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
-    """x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2, the probability that a normal number is below x.
+    """x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2, the probability that a normal number is below
+    x.
 
-    `approximate`: 'none', or 'tanh' for 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). RuntimeError for another.
-    D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
+    `approximate`: 'none', or 'tanh' for 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+    RuntimeError for another. D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
 
     >>> from rushlight.nn import functional as F
     >>> F.gelu(rushlight.tensor([-1., 0., 1.])), F.gelu(rushlight.tensor([1.]), approximate="tanh")
@@ -195,7 +220,9 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
         return a.gelu(input, out=out)
     if approximate == "tanh":
         return a.gelu_tanh(input, out=out)
-    raise RuntimeError(explain(f"approximate argument must be either none or tanh, but found {approximate!r}."))
+    raise RuntimeError(
+        explain(f"approximate argument must be either none or tanh, but found {approximate!r}.")
+    )
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -208,7 +235,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x / (1 + exp(-x)), element by element. S. Elfwing, E. Uchibe, K. Doya, *Sigmoid-weighted linear units*, 2017.
+    """x / (1 + exp(-x)), element by element. S. Elfwing, E. Uchibe, K. Doya, *Sigmoid-weighted
+    linear units*, 2017.
 
     >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
@@ -248,7 +276,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0 dimensions.
+    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0
+    dimensions.
 
     Y. N. Dauphin et al., *Language modeling with gated convolutional networks*, 2017.
 
@@ -259,9 +288,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
     n = input._array.shape[wrap(dim, input._array.ndim)]
     if n % 2:
-        raise RuntimeError(explain(f"Halving dimension must be even, but dimension {dim} is size {n}"))
+        raise RuntimeError(
+            explain(f"Halving dimension must be even, but dimension {dim} is size {n}")
+        )
     value, gate = chunk(input, 2, dim)
-    if gate._array.size >= ELEMENTWISE_ELEMENTS:    # loops take what lies in a row: 1024 x 1024 in 1.6 ms, not 2.0
+    if (
+        gate._array.size >= ELEMENTWISE_ELEMENTS
+    ):  # loops take what lies in a row: 1024 x 1024 in 1.6 ms, not 2.0
         gate = contiguous(gate)
     return called(in_single(lambda a, b: e.mul(a, e.sigmoid(b)), value, gate), "GluBackward0")
 
@@ -277,90 +310,131 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     n, ndim = weight.numel(), input._array.ndim
     if weight._array.ndim > 1:
-        raise RuntimeError(explain("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-                                   f"{weight._array.ndim}"))
+        raise RuntimeError(
+            explain(
+                "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+                f"{weight._array.ndim}"
+            )
+        )
     if n != 1:
         if ndim == 0:
             raise RuntimeError(explain("Not allow zero-dim input tensor."))
         channels = input._array.shape[1] if ndim > 1 else 1
         if channels != n:
-            raise RuntimeError(explain("Mismatch of parameter numbers and input channel size. Found parameter "
-                                       f"numbers = {n} and channel size = {channels}.",
-                                       f"make the layer take {channels} (num_parameters={channels}), or 1 for all"))
+            raise RuntimeError(
+                explain(
+                    "Mismatch of parameter numbers and input channel size. Found parameter "
+                    f"numbers = {n} and channel size = {channels}.",
+                    f"make the layer take {channels} (num_parameters={channels}), or 1 for all",
+                )
+            )
     if weight._array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
     return a.prelu_core(input, weight)
 
 
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
-          inplace: bool = False) -> Tensor:
-    """x where x > 0, else r x: r is uniform in [lower, upper) for each element in training, else their mean.
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """x where x > 0, else r x: r is uniform in [lower, upper) for each element in training, else
+    their mean.
 
-    RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*, 2015.
+    RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*,
+    2015.
 
     >>> from rushlight.nn import functional as F
     >>> F.rrelu(rushlight.tensor([-24., 1.]))  # 24 (1/8 + 1/3) / 2
     tensor([-5.5000,  1.0000])
     """
     if lower > upper:
-        raise RuntimeError(explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)))
+        raise RuntimeError(
+            explain(
+                "Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)
+            )
+        )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
 
     def act(x: Tensor) -> Tensor:
         return called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0")
+
     return assign(input, act(before_write(input))) if inplace else act(input)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
-    """1 where x > 0, elsewhere uniform: drawn for those only, in order, with 53 bits, as torch does."""
+    """1 where x > 0, elsewhere uniform: drawn for those only, in order, with 53 bits, as torch
+    does."""
     x = input._array
     noticed(input)
     negative = ~(x > 0)
     r = np.ones_like(x)
     low, high = (float(np.asarray(b, x.dtype)) for b in (lower, upper))
-    r[negative] = random.default_generator.uniform(int(negative.sum()), np.float64, low, high).astype(x.dtype)
+    r[negative] = random.default_generator.uniform(
+        int(negative.sum()), np.float64, low, high
+    ).astype(x.dtype)
     return r
 
 
 def default_dim(name: str, ndim: int) -> int:
     """The dimension that old programs left unsaid."""
-    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
+    warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument."
+    )
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """exp(x_i) / sum over j of exp(x_j), along `dim`; `dtype`: convert first.
 
     >>> rushlight.nn.functional.softmax(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.0900, 0.2447, 0.6652])
     """
-    return reduce_api.softmax(input, default_dim("softmax", input._array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(
+        input, default_dim("softmax", input._array.ndim) if dim is None else dim, dtype
+    )
 
 
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x; `dtype`: convert first.
 
     >>> rushlight.nn.functional.softmin(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.6652, 0.2447, 0.0900])
     """
-    return reduce_api.softmax(e.neg(input), default_dim("softmin", input._array.ndim) if dim is None else dim, dtype)
+    return reduce_api.softmax(
+        e.neg(input), default_dim("softmin", input._array.ndim) if dim is None else dim, dtype
+    )
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """x_i - log sum over j of exp(x_j), along `dim`; `dtype`: convert first.
 
     >>> rushlight.nn.functional.log_softmax(rushlight.tensor([[1000., 0.]]), dim=1)
     tensor([[    0., -1000.]])
     """
-    return reduce_api.log_softmax(input, default_dim("log_softmax", input._array.ndim) if dim is None else dim, dtype)
+    return reduce_api.log_softmax(
+        input, default_dim("log_softmax", input._array.ndim) if dim is None else dim, dtype
+    )
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes that has a gradient.
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes
+    that has a gradient.
 
-    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E. Jang, S. Gu, B. Poole,
-    *Categorical reparameterization with Gumbel-softmax*, 2017.
+    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E.
+    Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.gumbel_softmax(rushlight.zeros(2, 3), hard=True)
@@ -377,9 +451,12 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def in_place(function: Any, shown: str, given: str = "") -> Any:
-    """The form with an underscore; `shown`: what it makes of -1 and 2, `given` the settings that have no default."""
+    """The form with an underscore; `shown`: what it makes of -1 and 2, `given` the settings that
+    have no default."""
+
     def act(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return rewritten(input, function, *args, **kwargs)
+
     name = act.__name__ = act.__qualname__ = function.__name__ + "_"
     act.__doc__ = f"""input = {function.__name__}(input, ...): written into the input, which is returned.
 
@@ -390,7 +467,11 @@ def in_place(function: Any, shown: str, given: str = "") -> Any:
     return act
 
 
-relu_, elu_, celu_ = in_place(relu, "0., 2."), in_place(elu, "-0.6321,  2.0000"), in_place(celu, "-0.6321,  2.0000")
+relu_, elu_, celu_ = (
+    in_place(relu, "0., 2."),
+    in_place(elu, "-0.6321,  2.0000"),
+    in_place(celu, "-0.6321,  2.0000"),
+)
 selu_, leaky_relu_ = in_place(selu, "-1.1113,  2.1014"), in_place(leaky_relu, "-0.0100,  2.0000")
 hardtanh_, threshold_ = in_place(hardtanh, "-1.,  1."), in_place(threshold, "9., 2.", ", 0., 9.")
 rrelu_ = in_place(rrelu, "-0.2292,  2.0000")

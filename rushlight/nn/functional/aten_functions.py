@@ -1,4 +1,6 @@
-"""torch's own functions beneath those of nn.functional: positional arguments, and what their backward would need."""
+"""torch's own functions beneath those of nn.functional: positional arguments, and what their
+backward would need."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -6,20 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.mode import no_grad
 from rushlight.base.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.linalg import matrix_norm, vector_norm
 from rushlight.nn import functional as F
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.embedding import bags, padding_row, shorten
-from rushlight.core.tensor import Tensor, from_array
 
 MODES = ("sum", "mean", "max")
 
 
-def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
-                  sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag
     with mode 0 sum, 1 mean, 2 max. The last three serve torch's backward; values that backward does
     not need, as for sums, are 0.
@@ -28,12 +38,31 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
     tensor([[1., 1.],
             [0., 1.]])
     """
-    out = F.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
-                          include_last_offset, padding_idx)
+    out = F.embedding_bag(
+        indices,
+        weight,
+        offsets,
+        None,
+        2,
+        scale_grad_by_freq,
+        MODES[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
     flat, starts = bags(indices, offsets, include_last_offset)
     bag = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    kept = np.ones(len(flat), bool) if padding_idx is None else flat != padding_row(padding_idx, weight)
-    size = np.bincount(bag[kept], minlength=len(starts) - 1) if mode else np.zeros(len(starts) - 1, np.int64)
+    kept = (
+        np.ones(len(flat), bool)
+        if padding_idx is None
+        else flat != padding_row(padding_idx, weight)
+    )
+    size = (
+        np.bincount(bag[kept], minlength=len(starts) - 1)
+        if mode
+        else np.zeros(len(starts) - 1, np.int64)
+    )
     largest = size
     if mode == 2:
         largest = np.zeros(out._array.shape, np.int64)
@@ -46,7 +75,8 @@ def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_b
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up: shortened in place.
+    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up:
+    shortened in place.
 
     >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]), 1.0, 2.0)
     tensor([[0.6000, 0.8000],
@@ -121,8 +151,14 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     return F.feature_alpha_dropout(input, p, train, True)
 
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
-                            ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
     """(values, indices) = nn.functional.max_pool1d(..., return_indices=True).
 
     >>> rushlight.max_pool1d_with_indices(rushlight.tensor([[1., 5., 2., 3.]]), 2)
@@ -159,8 +195,13 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
     tensor(7.)
     """
     if dim is None and input.ndim != 2:
-        raise RuntimeError(explain("nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
-                                   f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.", "give the two of `dim`"))
+        raise RuntimeError(
+            explain(
+                "nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
+                f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.",
+                "give the two of `dim`",
+            )
+        )
     return matrix_norm(input, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)
 
 
@@ -174,9 +215,19 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     return F.affine_grid(theta, size, align_corners)
 
 
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
-                dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int) -> Tensor:
-    """nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: what the input's dimensions ask for.
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    """nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: what the input's
+    dimensions ask for.
 
     >>> x, w = rushlight.ones(1, 1, 3), rushlight.ones(1, 1, 2)
     >>> rushlight.convolution(x, w, None, [1], [0], [1], False, [0], 1)
@@ -184,29 +235,47 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequ
     """
     way = getattr(F, f"conv{'_transpose' * transposed}{input.ndim - 2}d", None)
     if way is None:
-        raise RuntimeError(explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}"))
+        raise RuntimeError(
+            explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}")
+        )
     if transposed:
         return way(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return way(input, weight, bias, stride, padding, dilation, groups)
 
 
-# -- recurrent layers: lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional, batch_first), or, of
-# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional) ------------
+# -- recurrent layers: lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectiona
+# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train,
+# bidirectional) ------------
+
 
 def recurrent_function(name: str, mode: str, states: int) -> Callable:
     def call(input: Tensor, *args: Any) -> tuple[Tensor, ...]:
         packed = isinstance(args[0], Tensor) and isinstance(args[2], (list, tuple))
         sizes, (hx, params, has_biases, num_layers, dropout, train, bidirectional, *rest) = (
-            (tuple(args[0].tolist()), args[1:]) if packed else (None, args))
+            (tuple(args[0].tolist()), args[1:]) if packed else (None, args)
+        )
         given = [hx] if isinstance(hx, Tensor) else list(hx)
         if len(given) != states:
-            raise RuntimeError(explain(f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"))
+            raise RuntimeError(
+                explain(
+                    f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"
+                )
+            )
         step = len(params) // (num_layers * (1 + bidirectional))
-        weights = [grouped(params[i:i + step], has_biases) for i in range(0, len(params), step)]
+        weights = [grouped(params[i : i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])
-        out, last = recurrent.layers(mode, input, recurrent.per_direction(input, given), weights, sizes, bidirectional,
-                                     dropout if train else 0.0, first)
+        out, last = recurrent.layers(
+            mode,
+            input,
+            recurrent.per_direction(input, given),
+            weights,
+            sizes,
+            bidirectional,
+            dropout if train else 0.0,
+            first,
+        )
         return (out, *last)
+
     call.__name__ = call.__qualname__ = name
     layer = name.upper().partition("_")[0]
     call.__doc__ = f"""(out, *last states) of what nn.{layer} computes, given its weights as a list.
@@ -224,8 +293,11 @@ def grouped(params: Sequence[Tensor], has_biases: bool) -> Any:
     """The weights of one direction of a layer: without biases the third is a projection."""
     w_ih, w_hh, *more = params
     biases = more[:2] if has_biases else [None, None]
-    return recurrent.Weights(w_ih, w_hh, *biases, *more[2 if has_biases else 0:])
+    return recurrent.Weights(w_ih, w_hh, *biases, *more[2 if has_biases else 0 :])
 
 
 lstm, gru = recurrent_function("lstm", "LSTM", 2), recurrent_function("gru", "GRU", 1)
-rnn_tanh, rnn_relu = recurrent_function("rnn_tanh", "RNN_TANH", 1), recurrent_function("rnn_relu", "RNN_RELU", 1)
+rnn_tanh, rnn_relu = (
+    recurrent_function("rnn_tanh", "RNN_TANH", 1),
+    recurrent_function("rnn_relu", "RNN_RELU", 1),
+)

@@ -1,4 +1,6 @@
-"""Normalization as torch's own layers call it: the statistics come out too, and all arguments are positional."""
+"""Normalization as torch's own layers call it: the statistics come out too, and all arguments are
+positional."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,18 +9,23 @@ from math import prod
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.functional import normalization
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import normalization as norm
-from rushlight.core.results import into
 from rushlight.ops.shape.views import reshape
-from rushlight.core.tensor import Tensor, from_array
 
-Statistics = tuple[Tensor, Tensor, Tensor]        # what is normalized, mean, 1 / sqrt(var + eps)
+Statistics = tuple[Tensor, Tensor, Tensor]  # what is normalized, mean, 1 / sqrt(var + eps)
 
 
-def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
-                      eps: float) -> Statistics:
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Statistics:
     """(layer_norm(input), mean, 1 / sqrt(var + eps)); no gradient goes through the last two.
 
     >>> rushlight.native_layer_norm(rushlight.tensor([[1., 3.]]), [2], None, None, 0.)[1]
@@ -29,16 +36,29 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
     return out, *statistics(mean, var, eps)
 
 
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
-                      eps: float) -> Statistics:
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> Statistics:
     """(group_norm(input), mean, 1 / sqrt(var + eps)), the last two (N, group).
 
     >>> rushlight.native_group_norm(rushlight.ones(2, 4, 3), None, None, 2, 4, 3, 2, 0.1)[1].shape
     torch.Size([2, 2])
     """
     if group <= 0 or C % group:
-        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
-                                   f"shape {list(input.shape)} and num_groups={group}"))
+        raise RuntimeError(
+            explain(
+                "Expected number of channels in input to be divisible by num_groups, but got "
+                "input of "
+                f"shape {list(input.shape)} and num_groups={group}"
+            )
+        )
     rows = reshape(input, (N, group, C // group * HxW))
     out, mean, var = norm.layer_norm(rows, None, None, (2,), eps)
     out, column = reshape(out, input._array.shape), (C,) + (1,) * (input._array.ndim - 2)
@@ -49,29 +69,58 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     return out, reshape(mean, (N, group)), e.rsqrt(e.add(reshape(var, (N, group)), eps))
 
 
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                      running_var: Tensor | None, training: bool, momentum: float, eps: float, *,
-                      out: Statistics | None = None) -> Statistics:
-    """(batch_norm(input), mean, 1 / sqrt(var + eps)) of each channel; outside of training the last two are empty.
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Statistics | None = None,
+) -> Statistics:
+    """(batch_norm(input), mean, 1 / sqrt(var + eps)) of each channel; outside of training the last
+    two are empty.
 
     In training the running statistics move by `momentum`.
 
     >>> rushlight.native_batch_norm(rushlight.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 0.)[1]
     tensor([2.])
     """
-    normalization.check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    made = trained(input, weight, bias, running_mean, running_var, momentum, eps) if training else (
-        normalization.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps),
-        from_array(np.zeros(0, input._array.dtype)), from_array(np.zeros(0, input._array.dtype)))
+    normalization.check_channels(
+        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    made = (
+        trained(input, weight, bias, running_mean, running_var, momentum, eps)
+        if training
+        else (
+            normalization.batch_norm(
+                input, running_mean, running_var, weight, bias, False, momentum, eps
+            ),
+            from_array(np.zeros(0, input._array.dtype)),
+            from_array(np.zeros(0, input._array.dtype)),
+        )
+    )
     return made if out is None else into(out, made)
 
 
-def trained(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-            running_var: Tensor | None, momentum: float, eps: float) -> Statistics:
+def trained(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> Statistics:
     """By the statistics of the batch, which move the running ones."""
     shape = input._array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
-    normalization.update_running(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
+    normalization.update_running(
+        running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1)
+    )
     return out, *[reshape(t, (-1,)) for t in statistics(mean, var, eps)]
 
 

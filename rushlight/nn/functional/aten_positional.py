@@ -1,36 +1,57 @@
 """torch's functions with the signatures of ATen, such as `torch.embedding`: another order of
 arguments, and a number as `reduction`.
 
-    import rushlight as torch
-    torch.embedding(weight, indices)              # nn.functional.embedding(indices, weight)
-    torch.kl_div(input, target, 2)                # nn.functional.kl_div(input, target, reduction="sum")
+    import rushlight as torch torch.embedding(weight, indices)              #
+    nn.functional.embedding(indices, weight) torch.kl_div(input, target, 2)                #
+    nn.functional.kl_div(input, target, reduction="sum")
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from rushlight.base.errors import explain
-from rushlight.nn import functional as F
 from rushlight.core.tensor import Tensor
+from rushlight.nn import functional as F
 
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
-              sparse: bool = False) -> Tensor:
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """weight[indices]; the row `padding_idx`, unless it is -1, gets no gradient.
 
     >>> rushlight.embedding(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([1]))
     tensor([[3., 4.]])
     """
-    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq,
-                       sparse=sparse)
+    return F.embedding(
+        indices,
+        weight,
+        None if padding_idx == -1 else padding_idx,
+        scale_grad_by_freq=scale_grad_by_freq,
+        sparse=sparse,
+    )
 
 
-def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-               running_var: Tensor | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
-    """out = nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps).
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """out = nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training,
+    momentum, eps).
 
     >>> x = rushlight.tensor([[1.], [3.]])
     >>> rushlight.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
@@ -40,33 +61,55 @@ def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, runnin
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                  running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
-                  cudnn_enabled: bool) -> Tensor:
-    """out = nn.functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps).
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """out = nn.functional.instance_norm(input, running_mean, running_var, weight, bias,
+    use_input_stats, momentum, eps).
 
     >>> x = rushlight.tensor([[[1., 3.]]])
     >>> rushlight.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
-    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    return F.instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
 
 
-def numbered(loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2.") -> Callable[..., Tensor]:
-    """`loss` with arguments of these names in this order; `reduction` is 0 for none, 1 for mean, 2 for sum.
+def numbered(
+    loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2."
+) -> Callable[..., Tensor]:
+    """`loss` with arguments of these names in this order; `reduction` is 0 for none, 1 for mean, 2
+    for sum.
 
     `example`: arguments for which it is `shown`.
     """
+
     def call(*args: Any, **kwargs: Any) -> Tensor:
         if len(args) > len(names):
-            raise TypeError(explain(f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
-                                    f"torch.{loss.__name__}({', '.join(names)})"))
+            raise TypeError(
+                explain(
+                    f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} "
+                    "were given",
+                    f"torch.{loss.__name__}({', '.join(names)})",
+                )
+            )
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         reduction = given.pop("reduction", 1)
-        return loss(**given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction])
+        return loss(
+            **given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction]
+        )
 
     call.__name__ = call.__qualname__ = loss.__name__
-    call.__doc__ = f"""out = nn.functional.{loss.__name__}(...), with arguments in the order {', '.join(names)}.
+    call.__doc__ = f"""out = nn.functional.{loss.__name__}(...), with arguments in the order {", ".join(names)}.
 
     `reduction` 0, 1, 2: none, mean, sum.
 
@@ -80,18 +123,67 @@ ONES, ZEROS = "rushlight.ones(2)", "rushlight.zeros(2)"
 COLUMN = "rushlight.ones(2, 1)"
 
 binary_cross_entropy_with_logits = numbered(
-    F.binary_cross_entropy_with_logits, f"{ZEROS}, {ONES}, None, None, 2", "input", "target", "weight", "pos_weight",
-    "reduction", shown="1.3863")
-cosine_embedding_loss = numbered(F.cosine_embedding_loss, f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2", "input1", "input2",
-                                 "target", "margin", "reduction")
-ctc_loss = numbered(F.ctc_loss, "rushlight.full((1, 1, 2), -2.), rushlight.tensor([[1]]), (1,), (1,), 0, 2", "log_probs",
-                    "targets", "input_lengths", "target_lengths", "blank", "reduction", "zero_infinity")
-hinge_embedding_loss = numbered(F.hinge_embedding_loss, f"{ONES}, {ONES}, 1.0, 2", "input", "target", "margin",
-                                "reduction")
+    F.binary_cross_entropy_with_logits,
+    f"{ZEROS}, {ONES}, None, None, 2",
+    "input",
+    "target",
+    "weight",
+    "pos_weight",
+    "reduction",
+    shown="1.3863",
+)
+cosine_embedding_loss = numbered(
+    F.cosine_embedding_loss,
+    f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2",
+    "input1",
+    "input2",
+    "target",
+    "margin",
+    "reduction",
+)
+ctc_loss = numbered(
+    F.ctc_loss,
+    "rushlight.full((1, 1, 2), -2.), rushlight.tensor([[1]]), (1,), (1,), 0, 2",
+    "log_probs",
+    "targets",
+    "input_lengths",
+    "target_lengths",
+    "blank",
+    "reduction",
+    "zero_infinity",
+)
+hinge_embedding_loss = numbered(
+    F.hinge_embedding_loss, f"{ONES}, {ONES}, 1.0, 2", "input", "target", "margin", "reduction"
+)
 kl_div = numbered(F.kl_div, f"-{ONES}, {ONES}, 2", "input", "target", "reduction")
-margin_ranking_loss = numbered(F.margin_ranking_loss, f"{ZEROS}, {ONES}, {ONES}, 0.0, 2", "input1", "input2", "target",
-                               "margin", "reduction")
-poisson_nll_loss = numbered(F.poisson_nll_loss, f"{ZEROS}, {ZEROS}, True, False, 1e-8, 2", "input", "target",
-                            "log_input", "full", "eps", "reduction")
-triplet_margin_loss = numbered(F.triplet_margin_loss, f"{COLUMN}, {COLUMN}, {COLUMN}, 1.0, 2, 1e-6, False, 2", "anchor",
-                               "positive", "negative", "margin", "p", "eps", "swap", "reduction")
+margin_ranking_loss = numbered(
+    F.margin_ranking_loss,
+    f"{ZEROS}, {ONES}, {ONES}, 0.0, 2",
+    "input1",
+    "input2",
+    "target",
+    "margin",
+    "reduction",
+)
+poisson_nll_loss = numbered(
+    F.poisson_nll_loss,
+    f"{ZEROS}, {ZEROS}, True, False, 1e-8, 2",
+    "input",
+    "target",
+    "log_input",
+    "full",
+    "eps",
+    "reduction",
+)
+triplet_margin_loss = numbered(
+    F.triplet_margin_loss,
+    f"{COLUMN}, {COLUMN}, {COLUMN}, 1.0, 2, 1e-6, False, 2",
+    "anchor",
+    "positive",
+    "negative",
+    "margin",
+    "p",
+    "eps",
+    "swap",
+    "reduction",
+)

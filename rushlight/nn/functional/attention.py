@@ -1,22 +1,30 @@
 """Attention: what to look at, by how well queries and keys agree."""
+
 from __future__ import annotations
 
 import math
 
 import numpy as np
 
-from rushlight.core.mode import mode
 from rushlight.base.errors import explain
+from rushlight.core.mode import mode
+from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.dropout import dropout
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn.attention import attention, seen, weights
 from rushlight.ops.shape.view_functions import repeat_interleave
-from rushlight.core.tensor import Tensor, created, from_array
 
 
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False) -> Tensor:
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """softmax(q k^T scale + mask) v: q (..., L, E), k (..., S, E), v (..., S, F) -> (..., L, F).
 
     `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may look, or numbers to
@@ -29,7 +37,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     torch.Size([1, 3, 4])
     """
     plain = attn_mask is None and at_once(query, key, value, None)
-    if not plain:                                 # a right call alone is
+    if not plain:  # a right call alone is
         check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         heads = query._array.shape[-3]
@@ -41,21 +49,41 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if attn_mask is None:
         return attention([query, key, value], is_causal, scale)[0]
     if attn_mask._array.dtype.kind == "b":
-        attn_mask = e.where(attn_mask, created(from_array(np.zeros((), query._array.dtype))), -math.inf)
+        attn_mask = e.where(
+            attn_mask, created(from_array(np.zeros((), query._array.dtype))), -math.inf
+        )
     return attention([query, key, value, attn_mask], is_causal, scale)[0]
 
 
 def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
-    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask without a gradient."""
+    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask
+    without a gradient."""
     q, k, v, m = query._array, key._array, value._array, mode()
-    if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
-        return False                              # samples of vmap
+    if (
+        q.__class__ is not np.ndarray
+        or k.__class__ is not np.ndarray
+        or v.__class__ is not np.ndarray
+    ):
+        return False  # samples of vmap
     q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
-    return (q.dtype is k.dtype is v.dtype and q.dtype.kind in "fV" and len(q_shape) > 1
-            and q_shape[:-2] == k_shape[:-2] == v_shape[:-2] and q_shape[-1] == k_shape[-1]
-            and k_shape[-2] == v_shape[-2] and q.size > 0 < v.size and (m.watch is None or not m.watch.differentiates)
-            and (mask is None or ((mask._node is None or not m.grad) and mask._array.__class__ is np.ndarray
-                                  and covers(mask._array.shape, (*q_shape[:-1], k_shape[-2])))))
+    return (
+        q.dtype is k.dtype is v.dtype
+        and q.dtype.kind in "fV"
+        and len(q_shape) > 1
+        and q_shape[:-2] == k_shape[:-2] == v_shape[:-2]
+        and q_shape[-1] == k_shape[-1]
+        and k_shape[-2] == v_shape[-2]
+        and q.size > 0 < v.size
+        and (m.watch is None or not m.watch.differentiates)
+        and (
+            mask is None
+            or (
+                (mask._node is None or not m.grad)
+                and mask._array.__class__ is np.ndarray
+                and covers(mask._array.shape, (*q_shape[:-1], k_shape[-2]))
+            )
+        )
+    )
 
 
 def covers(mask: tuple, scores: tuple) -> bool:
@@ -67,15 +95,38 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
     """Errors where the arguments do not go together."""
     shapes = [t._array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
-        raise RuntimeError(explain("scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 "
-                                   f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value "
-                                   f"dim: {len(shapes[2])} instead."))
+        raise RuntimeError(
+            explain(
+                "scaled_dot_product_attention: Expected query, key, and value to all be  at least "
+                "2 "
+                f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and "
+                "Value "
+                f"dim: {len(shapes[2])} instead."
+            )
+        )
     if len({t._array.dtype for t in (query, key, value)}) > 1:
-        raise RuntimeError(explain("Expected query, key, and value to have the same dtype, but got query.dtype: "
-                                   f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."))
+        raise RuntimeError(
+            explain(
+                "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+            )
+        )
     if mask is not None and is_causal:
-        raise RuntimeError(explain("scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                                   "is_causal=True", "leave one of them out"))
-    if mask is not None and mask._array.dtype.kind != "b" and mask._array.dtype != query._array.dtype:
-        raise RuntimeError(explain(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-                                   f"attn_mask.dtype: {mask.dtype} and  query.dtype: {query.dtype} instead."))
+        raise RuntimeError(
+            explain(
+                "scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True",
+                "leave one of them out",
+            )
+        )
+    if (
+        mask is not None
+        and mask._array.dtype.kind != "b"
+        and mask._array.dtype != query._array.dtype
+    ):
+        raise RuntimeError(
+            explain(
+                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                f"attn_mask.dtype: {mask.dtype} and  query.dtype: {query.dtype} instead."
+            )
+        )

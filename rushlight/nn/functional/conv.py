@@ -1,20 +1,21 @@
 """Convolutions in one, two and three dimensions, their transposes, and windows as columns."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.build import composite
+from rushlight.core.tensor import Tensor
+from rushlight.kernels.float16 import is_half
 from rushlight.nn.functional.padding import pad
 from rushlight.nn.functional.size_arguments import check_filled, each, with_batch, without_batch
-from rushlight.ops.math import elementwise as e
-from rushlight.core.build import composite
-from rushlight.ops.nn.conv import col2im, conv_input_grad, convolution, im2col
-from rushlight.kernels.float16 import is_half
-from rushlight.ops.tensor.node_names import called
 from rushlight.ops.linalg.matmul_api import in_single
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.nn.conv import col2im, conv_input_grad, convolution, im2col
 from rushlight.ops.shape.views import permute, reshape
-from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.node_names import called
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 
@@ -23,8 +24,15 @@ def convolve(n: int) -> Callable:
     """conv1d, conv2d or conv3d."""
     name = f"conv{n}d"
 
-    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-             dilation: Any = 1, groups: int = 1) -> Tensor:
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
         x, added = (input, False) if input._array.ndim == n + 2 else with_batch(input, n, name)
         stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
         if isinstance(padding, str):
@@ -54,16 +62,22 @@ def convolve(n: int) -> Callable:
     return conv
 
 
-def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
+def padded(
+    x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple
+) -> tuple[Tensor, tuple[int, ...]]:
     """The input and the padding in numbers for 'same' and 'valid'; padding that 'same' needs on one
     side only is added first.
     """
     if padding == "valid":
         return x, (0,) * len(kernel)
     if padding != "same":
-        raise ValueError(explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"))
+        raise ValueError(
+            explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        )
     if any(s != 1 for s in stride):
-        raise RuntimeError(explain("padding='same' is not supported for strided convolutions", "give numbers"))
+        raise RuntimeError(
+            explain("padding='same' is not supported for strided convolutions", "give numbers")
+        )
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(t % 2 for t in total):
         x = pad(x, [amount for t in reversed(total) for amount in (0, t % 2)])
@@ -75,57 +89,100 @@ def check_steps(stride: tuple, padding: tuple) -> None:
     if min(stride) < 1:
         raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
     if min(padding) < 0:
-        raise RuntimeError(explain("negative padding is not supported", "cut the input: F.pad", padding=padding))
+        raise RuntimeError(
+            explain("negative padding is not supported", "cut the input: F.pad", padding=padding)
+        )
 
 
 def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
     """RuntimeError unless all have the input's dtype."""
     for name, t in others.items():
         if t is not None and t._array.dtype != input._array.dtype:
-            raise RuntimeError(explain(f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
-                                       "convert one with .to(dtype)"))
+            raise RuntimeError(
+                explain(
+                    f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
+                    "convert one with .to(dtype)",
+                )
+            )
 
 
 def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     """RuntimeError unless the weight has n + 2 dimensions."""
     dims, shape = weight._array.ndim, list(weight.shape)
     if dims < 3:
-        raise RuntimeError(explain(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name))
+        raise RuntimeError(
+            explain(
+                f"weight should have at least three dimensions, but has {dims}: {shape}", op=name
+            )
+        )
     if dims != n + 2:
-        raise RuntimeError(explain(f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
-                                   f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
-                                   f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)", op=name))
+        raise RuntimeError(
+            explain(
+                f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
+                f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
+                f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)",
+                op=name,
+            )
+        )
 
 
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     """RuntimeError unless the bias has one number for each output channel."""
     if bias is not None and bias._array.shape != (channels,):
-        raise RuntimeError(explain(f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of "
-                                   f"size {list(bias.shape)} instead"))
+        raise RuntimeError(
+            explain(
+                f"{name}: expected bias to be 1-dimensional with {channels} elements, but got "
+                "bias of "
+                f"size {list(bias.shape)} instead"
+            )
+        )
 
 
 def convolve_transposed(n: int) -> Callable:
     """conv_transpose1d, conv_transpose2d or conv_transpose3d."""
     name = f"conv_transpose{n}d"
 
-    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-             output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Tensor:
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:  # rounded with the bias
-            return called(in_single(lambda x, w, b: conv(x, w, b, stride, padding, output_padding, groups, dilation),
-                                    input, weight, bias), "ConvolutionBackward0")
+        if (
+            bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype
+        ):  # rounded with the bias
+            return called(
+                in_single(
+                    lambda x, w, b: conv(
+                        x, w, b, stride, padding, output_padding, groups, dilation
+                    ),
+                    input,
+                    weight,
+                    bias,
+                ),
+                "ConvolutionBackward0",
+            )
         stride, padding = each(stride, n, "stride"), each(padding, n, "padding")
         dilation, extra = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
         check_transposed(x, weight, stride, dilation, extra)
-        whole = tuple((i - 1) * s + d * (k - 1) + 1 for i, s, d, k in zip(
-            x._array.shape[2:], stride, dilation, weight._array.shape[2:]))
+        whole = tuple(
+            (i - 1) * s + d * (k - 1) + 1
+            for i, s, d, k in zip(x._array.shape[2:], stride, dilation, weight._array.shape[2:])
+        )
         size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
         if any(m < 1 for m in size):
-            raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
+            raise RuntimeError(
+                explain(f"{name}: calculated output size {list(size)} is too small", "pad less")
+            )
         if all(o < s for o, s in zip(extra, stride)):
             out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
-        else:                                     # an input of that size would give more than x: cut from the whole
+        else:  # an input of that size would give more than x: cut from the whole
             out = conv_input_grad(x, weight, whole, stride, (0,) * n, dilation, groups)
             out = pad(out, [a for p, o in reversed(list(zip(padding, extra))) for a in (-p, o - p)])
         if bias is not None:
@@ -147,26 +204,41 @@ def convolve_transposed(n: int) -> Callable:
     return conv
 
 
-def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple) -> None:
-    """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
+def check_transposed(
+    x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple
+) -> None:
+    """RuntimeError where the channels do not fit, or the output padding is too large to be a
+    padding."""
     channels, wanted = x._array.shape[1], weight._array.shape[0]
     if channels != wanted:
-        raise RuntimeError(explain(f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
-                                   f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
-                                   f"make the layer take {channels} (in_channels={channels}), or bring dimension 1 of the "
-                                   f"input to {wanted}"))
+        raise RuntimeError(
+            explain(
+                f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
+                f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
+                f"make the layer take {channels} (in_channels={channels}), or bring dimension 1 "
+                "of the "
+                f"input to {wanted}",
+            )
+        )
     for o, s, d in zip(extra, stride, dilation):
         if o >= max(s, d):
-            raise RuntimeError(explain("output padding must be smaller than either stride or dilation, but got "
-                                       f"output_padding={extra}, stride={stride}, dilation={dilation}"))
+            raise RuntimeError(
+                explain(
+                    "output padding must be smaller than either stride or dilation, but got "
+                    f"output_padding={extra}, stride={stride}, dilation={dilation}"
+                )
+            )
 
 
 conv1d, conv2d, conv3d = convolve(1), convolve(2), convolve(3)
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (convolve_transposed(n) for n in (1, 2, 3))
 
 
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
+def unfold(
+    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0
+    on padding.
 
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
 
@@ -179,14 +251,28 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """
     check_filled(input, 2)
     x, added = with_batch(input, 2, "unfold")
-    sizes = [each(v, 2, name) for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"),
-                                              (padding, "padding"), (stride, "stride"))]
+    sizes = [
+        each(v, 2, name)
+        for v, name in (
+            (kernel_size, "kernel_size"),
+            (dilation, "dilation"),
+            (padding, "padding"),
+            (stride, "stride"),
+        )
+    ]
     return without_batch(im2col(x, *sizes), added)
 
 
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> Tensor:
-    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
+def fold(
+    input: Tensor,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+) -> Tensor:
+    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N,
+    C, *output_size).
 
     Both may lack N. RuntimeError where the columns do not fit the output size.
 
@@ -198,16 +284,26 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     """
     check_filled(input, 1)
     x, added = with_batch(input, 1, "fold")
-    sizes = [each(v, 2, name) for v, name in ((output_size, "output_size"), (kernel_size, "kernel_size"),
-                                              (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    sizes = [
+        each(v, 2, name)
+        for v, name in (
+            (output_size, "output_size"),
+            (kernel_size, "kernel_size"),
+            (dilation, "dilation"),
+            (padding, "padding"),
+            (stride, "stride"),
+        )
+    ]
     return without_batch(col2im(x, *sizes), added)
 
 
 @composite(tensor=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time first.
+    """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time
+    first.
 
-    input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O). RuntimeError where these do not fit.
+    input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O).
+    RuntimeError where these do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape
@@ -217,11 +313,25 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     if len(x) != 3:
         raise RuntimeError(explain("Input must have 3 dims: time, batch, in_channel", shape=x))
     if len(w) != 3:
-        raise RuntimeError(explain("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w))
+        raise RuntimeError(
+            explain(
+                "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w
+            )
+        )
     if bias._array.ndim != 1:
         raise RuntimeError(explain("Bias must be 1-D", shape=tuple(bias.shape)))
     if x[2] != w[1]:
-        raise RuntimeError(explain("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w))
+        raise RuntimeError(
+            explain(
+                "Input dim 2 (input channels) is not == dim 1 in the weight tensor",
+                input=x,
+                weight=w,
+            )
+        )
     if w[2] != bias._array.shape[0]:
-        raise RuntimeError(explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w))
-    return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))
+        raise RuntimeError(
+            explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w)
+        )
+    return permute(
+        conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1)
+    )

@@ -1,14 +1,15 @@
 """Dropout, on torch's random stream: the same seed zeroes the same elements."""
+
 from __future__ import annotations
 
-from rushlight.core.mode import mode, taken
-from rushlight.core.views import assign
 from rushlight.base.errors import explain, warn
+from rushlight.core.mode import mode, taken
+from rushlight.core.tensor import Tensor
+from rushlight.core.views import assign
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn.dropout import dropout_mask
-from rushlight.core.tensor import Tensor
 
-ALPHA = 1.7580993408473766                        # minus selu's limit at -infinity
+ALPHA = 1.7580993408473766  # minus selu's limit at -infinity
 
 
 def check_p(p: float) -> None:
@@ -17,12 +18,16 @@ def check_p(p: float) -> None:
         raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}"))
 
 
-def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
+def apply_dropout(
+    input: Tensor, p: float, training: bool, inplace: bool, features: bool = False
+) -> Tensor:
     """Zero elements, or whole channels, with probability p; divide the others by 1 - p."""
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
         return input
-    inside = taken.get() is not None or mode().batch is not None      # then torch draws in the order of the elements
+    inside = (
+        taken.get() is not None or mode().batch is not None
+    )  # then torch draws in the order of the elements
     like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)
@@ -41,8 +46,11 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return apply_dropout(input, p, training, inplace)
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x itself unless `training`.
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x
+    itself unless `training`.
 
     RuntimeError for another number of dimensions, ValueError unless p is in [0, 1].
 
@@ -55,18 +63,26 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """
     check_p(p)
     if input._array.ndim not in (2, 3):
-        raise RuntimeError(explain(f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. Note "
-                                   "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
-                                   "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
-                                   "inputs)."))
+        raise RuntimeError(
+            explain(
+                f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. "
+                "Note "
+                "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
+                "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+                "inputs)."
+            )
+        )
     return batched(input, 2, p, training, inplace)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself unless `training`.
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself
+    unless `training`.
 
-    Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J. Tompson et al., *Efficient
-    object localization using convolutional networks*, 2015.
+    Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J.
+    Tompson et al., *Efficient object localization using convolutional networks*, 2015.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.dropout2d(rushlight.ones(1, 4, 1, 2)).squeeze()
@@ -77,16 +93,26 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """
     check_p(p)
     if input._array.ndim not in (3, 4):
-        warn(f"dropout2d: Received a {input._array.ndim}-D input to dropout2d, which is deprecated and will result "
-             "in an error in a future release.")
+        warn(
+            f"dropout2d: Received a {input._array.ndim}-D input to dropout2d, which is deprecated "
+            "and will result "
+            "in an error in a future release."
+        )
     elif input._array.ndim == 3:
-        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
-             "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean dropout1d?")
+        warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+            "dropout behavior is desired - "
+            "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean "
+            "dropout1d?"
+        )
     return apply_dropout(input, p, training, inplace, features=True)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D,
+    H, W).
 
     x itself unless `training`. ValueError unless p is in [0, 1].
 
@@ -99,8 +125,11 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """
     check_p(p)
     if input._array.ndim not in (4, 5):
-        warn(f"dropout3d: Received a {input._array.ndim}-D input to dropout3d, which is deprecated and will result "
-             "in an error in a future release.")
+        warn(
+            f"dropout3d: Received a {input._array.ndim}-D input to dropout3d, which is deprecated "
+            "and will result "
+            "in an error in a future release."
+        )
     return batched(input, 4, p, training, inplace)
 
 
@@ -112,11 +141,15 @@ def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bo
     return assign(input, one) if inplace else one
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit instead of 0.
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit
+    instead of 0.
 
-    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself unless `training`.
-    ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing neural networks*, 2017.
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself
+    unless `training`. ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing
+    neural networks*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropped = rushlight.nn.functional.alpha_dropout(rushlight.randn(10000), 0.5, training=True)
@@ -126,8 +159,11 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return apply_alpha_dropout(input, p, training, inplace, features=False)
 
 
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """a (x m + (m - 1) 1.758 + 1.758 p) as in `alpha_dropout`, with one m for each channel of (N, C, *).
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `alpha_dropout`, with one m for each channel of (N,
+    C, *).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.feature_alpha_dropout(rushlight.zeros(1, 4, 2), 0.5, training=True)
@@ -139,15 +175,17 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     return apply_alpha_dropout(input, p, training, inplace, features=True)
 
 
-def apply_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+def apply_alpha_dropout(
+    input: Tensor, p: float, training: bool, inplace: bool, features: bool
+) -> Tensor:
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
         return input
     if p == 1:
         r = e.mul(input, 0)
     else:
-        scale = ((ALPHA ** 2 * p + 1) * (1 - p)) ** -0.5
+        scale = ((ALPHA**2 * p + 1) * (1 - p)) ** -0.5
         kept = dropout_mask(input, p, features)
-        shift = e.mul(e.add(kept, p - 1), ALPHA * scale)           # alpha a (kept - 1 + p)
+        shift = e.mul(e.add(kept, p - 1), ALPHA * scale)  # alpha a (kept - 1 + p)
         r = e.add(e.mul(input, e.mul(kept, scale)), shift)
     return assign(input, r) if inplace else r

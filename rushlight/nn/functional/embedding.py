@@ -1,44 +1,68 @@
 """Tables of rows: looked up, pooled in bags, and their opposite, one-hot."""
+
 from __future__ import annotations
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
-from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
+from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 from rushlight.ops.index import along_dim as places
+from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.shape.views import reshape, unsqueeze
-from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
-              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight
+    (n, d) -> (*, d).
 
-    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
-    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse`: the gradient of a leaf is a
-    sparse tensor of the rows that were looked up. IndexError for a row that is not there.
+    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first
+    shortened in place; `scale_grad_by_freq`: divide each row's gradient by how often it was looked
+    up; `sparse`: the gradient of a leaf is a sparse tensor of the rows that were looked up.
+    IndexError for a row that is not there.
 
     >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [1., 2.]])
     """
     if weight._array.ndim != 2:
-        raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
+        raise RuntimeError(
+            explain(
+                "'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)
+            )
+        )
     if input._array.dtype.kind not in "iu":
-        raise RuntimeError(explain("Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-                                   f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
-                                   "convert with .long()"))
+        raise RuntimeError(
+            explain(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar "
+                "types: "
+                f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
+                "convert with .long()",
+            )
+        )
     padding_idx = padding_row(padding_idx, weight)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
     if sparse and weight._node is not None and weight._node.leaf:
         if scale_grad_by_freq:
-            raise RuntimeError(explain("embedding_backward: scale_grad_by_freq not supported with sparse gradients"))
+            raise RuntimeError(
+                explain(
+                    "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+                )
+            )
         from rushlight.sparse.rows import looked_up  # loaded with the first sparse gradient
+
         return looked_up(weight, input, padding_idx)
     rows = places.embedding(weight, input, padding_idx)
     if scale_grad_by_freq and rows._node is not None:
@@ -67,7 +91,7 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
-        weight.detach().index_copy_(0, rows, e.mul(found, scale))     # tangents stay as they are
+        weight.detach().index_copy_(0, rows, e.mul(found, scale))  # tangents stay as they are
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
@@ -76,16 +100,25 @@ def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
     return e.add(e.mul(x, factor), e.mul(x.detach(), 1 - factor))
 
 
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
-                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                  padding_idx: int | None = None) -> Tensor:
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
     """out[b] = sum, mean or max of the weight's rows that bag b names.
 
-    input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d). `per_sample_weights` (as
-    input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count; an empty bag gives 0. `max_norm`,
-    `scale_grad_by_freq` and `sparse` as in `embedding`. RuntimeError for rows that are not there, ValueError for another
-    mode.
+    input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d).
+    `per_sample_weights` (as input): factors of the rows, with mode 'sum' only. Rows of
+    `padding_idx` do not count; an empty bag gives 0. `max_norm`, `scale_grad_by_freq` and `sparse`
+    as in `embedding`. RuntimeError for rows that are not there, ValueError for another mode.
 
     >>> from rushlight.nn import functional as F
     >>> rows = rushlight.tensor([[1.], [10.], [100.]])
@@ -96,11 +129,23 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if mode not in ("sum", "mean", "max"):
         raise ValueError(explain(f"mode has to be one of sum, mean or max, got {mode!r}"))
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(explain("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
-                                          f"supported for mode='sum' (got mode='{mode}')."))
+        raise NotImplementedError(
+            explain(
+                "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                f"supported for mode='sum' (got mode='{mode}')."
+            )
+        )
     if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError(explain("max mode does not support " + ("scaling the gradient by the frequency"
-                                                                 if scale_grad_by_freq else "sparse weights")))
+        raise ValueError(
+            explain(
+                "max mode does not support "
+                + (
+                    "scaling the gradient by the frequency"
+                    if scale_grad_by_freq
+                    else "sparse weights"
+                )
+            )
+        )
     check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
@@ -110,69 +155,141 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     count = len(starts) - 1
     bag = np.repeat(np.arange(count), np.diff(starts))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
-    rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    rows = embedding(
+        from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse
+    )
     if per_sample_weights is not None:
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
 
 
-def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
+def check_bags(
+    input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None
+) -> None:
     """torch's errors for rows that are not there, and for factors of another shape or dtype."""
     if weight._array.ndim != 2:
-        raise RuntimeError(explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape)))
+        raise RuntimeError(
+            explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape))
+        )
     n, at = len(weight._array), input._array
     if padding_idx is not None and not -n <= padding_idx < n:
-        raise RuntimeError(explain("padding_idx must be within the number of embeddings", op="embedding_bag",
-                                   padding_idx=padding_idx, rows=n))
+        raise RuntimeError(
+            explain(
+                "padding_idx must be within the number of embeddings",
+                op="embedding_bag",
+                padding_idx=padding_idx,
+                rows=n,
+            )
+        )
     if factors is not None and factors._array.shape != at.shape:
-        raise ValueError(explain(f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must "
-                                 f"have the same shape as the input ({list(input.shape)})"))
+        raise ValueError(
+            explain(
+                f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then "
+                "it must "
+                f"have the same shape as the input ({list(input.shape)})"
+            )
+        )
     if factors is not None and factors._array.dtype != weight._array.dtype:
-        raise RuntimeError(explain("expected per_sample_weights to have the same type as the weight, but got "
-                                   f"{factors.dtype} and {weight.dtype}", "convert one: .to(weight.dtype)"))
-    if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not 0 <= at.min() <= at.max() < n:
-        raise RuntimeError(explain("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                                   f"{at.min() if at.min() < 0 else at.max()}", rows=n))
+        raise RuntimeError(
+            explain(
+                "expected per_sample_weights to have the same type as the weight, but got "
+                f"{factors.dtype} and {weight.dtype}",
+                "convert one: .to(weight.dtype)",
+            )
+        )
+    if (
+        at.__class__ is np.ndarray
+        and at.size
+        and at.dtype.kind in "iu"
+        and not 0 <= at.min() <= at.max() < n
+    ):
+        raise RuntimeError(
+            explain(
+                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                f"{at.min() if at.min() < 0 else at.max()}",
+                rows=n,
+            )
+        )
 
 
 def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
-    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that programs can be compiled."""
+    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that
+    programs can be compiled."""
     if factors is not None:
         rows = e.mul(rows, unsqueeze(factors, -1))
-    return r.sum(rows, 1) if mode == "sum" else r.mean(rows, 1) if mode == "mean" else rows.max(1).values
+    return (
+        r.sum(rows, 1)
+        if mode == "sum"
+        else r.mean(rows, 1)
+        if mode == "mean"
+        else rows.max(1).values
+    )
 
 
-def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:
+def bags(
+    input: Tensor, offsets: Tensor | None, include_last: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The rows one after another, and where each bag begins, with the end of the last."""
     noticed(input)
     if input._array.ndim == 2:
         if offsets is not None:
-            raise ValueError(explain("if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                                     f"of fixed length sequences. However, found offsets of type {type(offsets)}"))
+            raise ValueError(
+                explain(
+                    "if input is 2D, then offsets has to be None, as input is treated is a "
+                    "mini-batch "
+                    f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+                )
+            )
         b, n = input._array.shape
         return input._array.reshape(-1), np.arange(b + 1) * n
     if input._array.ndim != 1:
-        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"))
+        raise ValueError(
+            explain(
+                f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"
+            )
+        )
     if offsets is None or offsets._array.ndim != 1:
-        raise ValueError(explain("offsets has to be a 1D Tensor but got "
-                                 + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")))
+        raise ValueError(
+            explain(
+                "offsets has to be a 1D Tensor but got "
+                + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")
+            )
+        )
     given, size = offsets._array, input._array.size
     if given.dtype.kind not in "iu":
-        raise RuntimeError(explain("Expected tensor for argument #1 'offsets' to have one of the following scalar types: "
-                                   f"Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead"))
+        raise RuntimeError(
+            explain(
+                "Expected tensor for argument #1 'offsets' to have one of the following scalar "
+                "types: "
+                f"Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead"
+            )
+        )
     if include_last and not given.size:
         raise RuntimeError(explain("include_last_offset: number of offsets should be at least 1"))
     if given.size and given[0] != 0:
-        raise RuntimeError(explain("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-                                   f"position 0. However, got {given[0]}"))
+        raise RuntimeError(
+            explain(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                "from "
+                f"position 0. However, got {given[0]}"
+            )
+        )
     if given.size and given[-1] > size:
-        raise RuntimeError(explain(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of "
-                                   f"{given[-1]}"))
+        raise RuntimeError(
+            explain(
+                f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of "
+                f"{given[-1]}"
+            )
+        )
     starts = given if include_last else np.append(given, size if given.size else 0)
     if (np.diff(starts) < 0).any():
-        raise RuntimeError(explain("offsets must not decrease: each says where a bag begins", offsets=given.tolist()))
-    return input._array[:starts[-1]], starts
+        raise RuntimeError(
+            explain(
+                "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
+            )
+        )
+    return input._array[: starts[-1]], starts
 
 
 def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
@@ -181,7 +298,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     blank = from_array(np.zeros((count, width), rows._array.dtype))
     if mode == "max":
         if bag.size == 0:
-            return blank.index_add(0, from_array(bag), rows)        # a part of the graph, as every bag
+            return blank.index_add(0, from_array(bag), rows)  # a part of the graph, as every bag
         counts = np.bincount(bag, minlength=count)
         filled = np.flatnonzero(counts)
         begins = (np.cumsum(counts) - counts)[filled]
@@ -199,7 +316,8 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """out[..., c] = 1 where c is the class, else 0: (*) of int64 -> (*, num_classes); -1: one more than the largest class.
+    """out[..., c] = 1 where c is the class, else 0: (*) of int64 -> (*, num_classes); -1: one more
+    than the largest class.
 
     RuntimeError for classes below 0 or beyond, or of another dtype.
 
@@ -209,11 +327,18 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     t = tensor._array
     if t.dtype != np.int64:
-        raise RuntimeError(explain("one_hot is only applicable to index tensor of type LongTensor.",
-                                   "convert with .long()", dtype=tensor.dtype))
+        raise RuntimeError(
+            explain(
+                "one_hot is only applicable to index tensor of type LongTensor.",
+                "convert with .long()",
+                dtype=tensor.dtype,
+            )
+        )
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
-    known = t if num_classes == -1 or tensor.is_meta else holder(tensor)._array          # in vmap of all samples
+    known = (
+        t if num_classes == -1 or tensor.is_meta else holder(tensor)._array
+    )  # in vmap of all samples
     checked = t.size and not (tensor.is_meta and num_classes != -1)
     if checked and known.min() < 0:
         raise RuntimeError(explain("Class values must be non-negative."))
@@ -222,12 +347,22 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(t.max()) + 1
     elif checked and known.max() >= num_classes:
         noticed(tensor)
-        raise RuntimeError(explain("Class values must be smaller than num_classes.", "count from 0 to num_classes - 1, or "
-                                   "give more classes", largest=known.max(), num_classes=num_classes))
-    if t.__class__ is np.ndarray and grad_mode().watch is None:         # in a third of the time
+        raise RuntimeError(
+            explain(
+                "Class values must be smaller than num_classes.",
+                "count from 0 to num_classes - 1, or give more classes",
+                largest=known.max(),
+                num_classes=num_classes,
+            )
+        )
+    if t.__class__ is np.ndarray and grad_mode().watch is None:  # in a third of the time
         made = np.zeros((*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
         return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
-    return places.scatter(zeros.to(tensor.device), -1, unsqueeze(tensor, -1),
-                          created(from_array(np.ones((), np.int64))))
+    return places.scatter(
+        zeros.to(tensor.device),
+        -1,
+        unsqueeze(tensor, -1),
+        created(from_array(np.ones((), np.int64))),
+    )

@@ -1,4 +1,5 @@
 """Fractional max pooling: windows that begin at random steps."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,11 +7,11 @@ from math import prod
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
 from rushlight.ops.nn import pool
 from rushlight.ops.tensor.node_names import called
 from rushlight.ops.tensor.random_tensors import rand
-from rushlight.core.tensor import Tensor
 
 LETTERS = {2: "H, W", 3: "D, H, W"}
 
@@ -19,39 +20,65 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
     """fractional_max_pool2d or 3d, and the form that always returns the indices too."""
     name = f"fractional_max_pool{n}d"
 
-    def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                     return_indices: bool = False, _random_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
         if output_size is None and output_ratio is None:
-            raise ValueError(explain(f"{name} requires specifying either an output_size or an output_ratio"))
+            raise ValueError(
+                explain(f"{name} requires specifying either an output_size or an output_ratio")
+            )
         kernel = whole(kernel_size, n, name, "kernel_size")
         x, added = with_batch(input, n, name)
         if output_size is None:
-            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+            ratios = (
+                output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+            )
             if len(ratios) != n:
-                raise ValueError(explain(f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
-                                         f"one for each of {n} dimensions", output_ratio=ratios))
+                raise ValueError(
+                    explain(
+                        f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
+                        f"one for each of {n} dimensions",
+                        output_ratio=ratios,
+                    )
+                )
             output_size = tuple(int(s * float(r)) for s, r in zip(x._array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
         check(x, kernel, name)
-        samples = rand(*x._array.shape[:2], n, dtype=x.dtype) if _random_samples is None else \
-            checked(_random_samples, x, n)
+        samples = (
+            rand(*x._array.shape[:2], n, dtype=x.dtype)
+            if _random_samples is None
+            else checked(_random_samples, x, n)
+        )
         values, indices = pool.fractional_max_pool(x, samples, kernel, out)
         called(values, f"FractionalMaxPool{n}DBackward0")
         return without_batch(values, added), without_batch(indices, added)
 
-    def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                            return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:
-        values, indices = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    def fractional_max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        values, indices = with_indices(
+            input, kernel_size, output_size, output_ratio, True, _random_samples
+        )
         return (values, indices) if return_indices else values
 
     fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
     with_indices.__doc__ = f"""(values, indices) = {name}(..., return_indices=True).
 
-    >>> x = rushlight.arange({3 ** n}.).reshape(1, 1, {", ".join("3" * n)})
+    >>> x = rushlight.arange({3**n}.).reshape(1, 1, {", ".join("3" * n)})
     >>> values, indices = rushlight.nn.functional.{name}_with_indices(x, 2, output_size=1)
     >>> values.item(), indices.item()
-    ({3 ** n - 1}.0, {3 ** n - 1})
+    ({3**n - 1}.0, {3**n - 1})
     """
     fractional_max_pool.__doc__ = f"""out[n, c, p] = max over k of input[n, c, start(p) + k], starts random, even on average.
 
@@ -68,22 +95,36 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
 
 def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     if isinstance(value, (tuple, list)) and len(value) not in (1, n):
-        raise RuntimeError(explain(f"{name}: {what} must either be a single Int or tuple of Ints", f"give 1 or {n}",
-                                   got=tuple(value)))
+        raise RuntimeError(
+            explain(
+                f"{name}: {what} must either be a single Int or tuple of Ints",
+                f"give 1 or {n}",
+                got=tuple(value),
+            )
+        )
     return each(value, n, what)
 
 
 def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
     """RuntimeError or NotImplementedError for empty windows, an empty input, or integers."""
     if min(kernel) < 1:
-        raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))
+        raise RuntimeError(
+            explain(f"{name}: kernel_size should be greater than zero, but got {kernel}")
+        )
     if prod(x._array.shape[1:]) == 0:
         at = x._array.shape.index(0, 1)
-        raise RuntimeError(explain(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
-                                   f"{list(x.shape)} with dimension {at} being empty."))
+        raise RuntimeError(
+            explain(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                f"{list(x.shape)} with dimension {at} being empty."
+            )
+        )
     if not x.is_floating_point():
-        raise NotImplementedError(explain(f'"{name}" not implemented for \'{x.dtype.scalar_type}\'',
-                                          "convert with .float()"))
+        raise NotImplementedError(
+            explain(
+                f"\"{name}\" not implemented for '{x.dtype.scalar_type}'", "convert with .float()"
+            )
+        )
 
 
 def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:

@@ -1,4 +1,5 @@
 """Linear maps, and lengths and distances."""
+
 from __future__ import annotations
 
 import math
@@ -7,19 +8,21 @@ import numpy as np
 
 from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.reduce import reduce as r
 from rushlight.core.arguments import promoted, wrap
-from rushlight.ops.reduce.vector_norm import apart, farthest
-from rushlight.ops.linalg.matmul import linear as product
-from rushlight.ops.linalg.matmul_api import matmul
-from rushlight.ops.reduce.reduce_api import norm
-from rushlight.ops.shape.views import expand, permute, reshape
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.linalg.matmul import linear as product
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.reduce.reduce_api import norm
+from rushlight.ops.reduce.vector_norm import apart, farthest
+from rushlight.ops.shape.views import expand, permute, reshape
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All of one dtype.
 
     RuntimeError where sizes do not fit.
@@ -30,15 +33,20 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2):
         return product(input, weight, bias, out=out)
     if weight._array.ndim not in (1, 2):
-        raise RuntimeError(explain(f"linear: weight must have 1 or 2 dimensions, but has {weight._array.ndim}",
-                                   "its shape is (out_features, in_features)"))
+        raise RuntimeError(
+            explain(
+                f"linear: weight must have 1 or 2 dimensions, but has {weight._array.ndim}",
+                "its shape is (out_features, in_features)",
+            )
+        )
     if bias is None:
-        return matmul(input, weight, out=out)     # of a vector
+        return matmul(input, weight, out=out)  # of a vector
     return e.add(linear(input, weight), bias, out=out)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (..., K).
+    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (...,
+    K).
 
     RuntimeError where sizes do not fit.
 
@@ -48,11 +56,18 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """
     a, b = input1._array.shape, input2._array.shape
     if a[:-1] != b[:-1]:
-        raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
+        raise RuntimeError(
+            explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}")
+        )
     if weight._array.ndim != 3 or (a[-1], b[-1]) != weight._array.shape[1:]:
-        raise RuntimeError(explain(f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
-                                   f"{list(weight.shape)}", f"make the layer take them (in1_features={a[-1]}, "
-                                   f"in2_features={b[-1]}): weight has the shape (out, in1, in2)"))
+        raise RuntimeError(
+            explain(
+                f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
+                f"{list(weight.shape)}",
+                f"make the layer take them (in1_features={a[-1]}, "
+                f"in2_features={b[-1]}): weight has the shape (out, in1, in2)",
+            )
+        )
     k, i, j = weight._array.shape
     x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))
@@ -60,9 +75,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else e.add(out, bias)
 
 
-# -- lengths and distances -------------------------------------------------------------------------------------------
+# -- lengths and distances -------------------------------------------------------------------------
 
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """x / max(|x|_p, eps), lengths taken along `dim`.
 
     >>> rushlight.nn.functional.normalize(rushlight.tensor([[3., 4.]]))
@@ -87,8 +105,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return r.sum(e.mul(one, two), (dim,))
 
 
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place for `keepdim`.
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place
+    for `keepdim`.
 
     >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
     tensor([5.0000])
@@ -97,7 +118,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other dimensions, or p < 0.
+    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other
+    dimensions, or p < 0.
 
     >>> from rushlight.nn import functional as F
     >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0., 1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2

@@ -1,4 +1,5 @@
 """Losses of numbers and classes. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
+
 from __future__ import annotations
 
 import math
@@ -8,26 +9,29 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain, warn
+from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.linear import linear
 from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.activation import log_sigmoid
 from rushlight.ops.nn import loss as losses
 from rushlight.ops.reduce import reduce as r
-from rushlight.ops.math.activation import log_sigmoid
-from rushlight.ops.tensor.node_names import called
 from rushlight.ops.shape.views import reshape, unsqueeze
-from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.ops.tensor.node_names import called
 
-Old = bool | None                                 # type of size_average and reduce, the older form of `reduction`
+Old = bool | None  # type of size_average and reduce, the older form of `reduction`
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
-    """The mean or the sum of what each element loses, or that itself; ValueError for another reduction."""
+    """The mean or the sum of what each element loses, or that itself; ValueError for another
+    reduction."""
     if reduction == "mean":
         loss = r.mean(loss)
     elif reduction == "sum":
         loss = r.sum(loss)
     elif reduction != "none":
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise ValueError(
+            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
+        )
     return called(loss, name) if name else loss
 
 
@@ -36,9 +40,15 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
     if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
-        raise RuntimeError(explain("Boolean value of Tensor with more than one value is ambiguous: a setting of the loss is "
-                                   "a tensor", "make the loss first, then call it: nn.MSELoss()(input, target); or, in one "
-                                   "call, nn.functional.mse_loss(input, target)"))
+        raise RuntimeError(
+            explain(
+                "Boolean value of Tensor with more than one value is ambiguous: a setting of the "
+                "loss is "
+                "a tensor",
+                "make the loss first, then call it: nn.MSELoss()(input, target); or, in one "
+                "call, nn.functional.mse_loss(input, target)",
+            )
+        )
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
     warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.")
     return said
@@ -46,8 +56,12 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input._array.shape != target._array.shape:
-        warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-             "will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
+        warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This "
+            "will likely lead to incorrect results due to broadcasting. Please ensure they have "
+            "the same size."
+        )
 
 
 def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:
@@ -55,24 +69,47 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     if weight is None:
         return reduced(loss, reduction, name)
     if weight._array.shape != loss._array.shape:
-        raise ValueError(explain("Inputs and weight must have the same size.", loss=tuple(loss.shape),
-                                 weight=tuple(weight.shape)))
+        raise ValueError(
+            explain(
+                "Inputs and weight must have the same size.",
+                loss=tuple(loss.shape),
+                weight=tuple(weight.shape),
+            )
+        )
     total = e.mul(loss, weight)
-    return e.div(r.sum(total), r.sum(weight)) if reduction == "mean" else reduced(total, reduction, name)
+    return (
+        e.div(r.sum(total), r.sum(weight))
+        if reduction == "mean"
+        else reduced(total, reduction, name)
+    )
 
 
 def check_not_integers(kernel: str, input: Tensor, target: Tensor) -> None:
-    """NotImplementedError unless the input or the target has a fraction; `kernel` is torch's name of the loss."""
+    """NotImplementedError unless the input or the target has a fraction; `kernel` is torch's name
+    of the loss."""
     if input.dtype.category < dtypes.FLOATING and target.dtype.category < dtypes.FLOATING:
         kind = dtypes.promote_types(input.dtype, target.dtype).scalar_type
-        raise NotImplementedError(explain(f"\"{kernel}\" not implemented for '{kind}'", "convert them: input.float()",
-                                          input=describe(input), target=describe(target)))
+        raise NotImplementedError(
+            explain(
+                f"\"{kernel}\" not implemented for '{kind}'",
+                "convert them: input.float()",
+                input=describe(input),
+                target=describe(target),
+            )
+        )
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
+# -- numbers ---------------------------------------------------------------------------------------
 
-def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
-             weight: Tensor | None = None) -> Tensor:
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """mean (x - y)^2.
 
     >>> rushlight.nn.functional.mse_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
@@ -84,8 +121,14 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Ol
     return weighted(losses.mse_loss(input, target), weight, reduction, "MseLossBackward0")
 
 
-def l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
-            weight: Tensor | None = None) -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """mean |x - y|.
 
     >>> rushlight.nn.functional.l1_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
@@ -96,9 +139,16 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old
     return weighted(e.abs(e.sub(input, target)), weight, reduction)
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
-                   beta: float = 1.0) -> Tensor:
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0.
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for
+    beta < 0.
 
     R. Girshick, *Fast R-CNN*, 2015.
 
@@ -109,16 +159,24 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Old = None, redu
     reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     if beta < 0:
-        raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
+        raise RuntimeError(
+            explain("smooth_l1_loss does not support negative values for beta.", beta=beta)
+        )
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     check_not_integers("smooth_l1_cpu", input, target)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
-               weight: Tensor | None = None) -> Tensor:
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for delta <= 0.
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for
+    delta <= 0.
 
     P. J. Huber, *Robust estimation of a location parameter*, 1964.
 
@@ -128,15 +186,27 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """
     warn_of_sizes(input, target)
     if delta <= 0:
-        raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
+        raise RuntimeError(
+            explain("huber_loss does not support non-positive values for delta.", delta=delta)
+        )
     check_not_integers("huber_cpu", input, target)
-    return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
+    return weighted(
+        losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0"
+    )
 
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
-                     size_average: Old = None, eps: float = 1e-8, reduce: Old = None,
-                     reduction: str = "mean") -> Tensor:
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Old = None,
+    eps: float = 1e-8,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log
+    y!.
 
     >>> from rushlight.nn import functional as F
     >>> F.poisson_nll_loss(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
@@ -149,16 +219,25 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
         loss = e.sub(input, e.mul(target, e.log(e.add(input, eps))))
     if full:
         safe = e.where(e.gt(target, 1), target, 1)
-        stirling = e.add(e.sub(e.mul(safe, e.log(safe)), safe), e.mul(e.log(e.mul(safe, 2 * math.pi)), 0.5))
+        stirling = e.add(
+            e.sub(e.mul(safe, e.log(safe)), safe), e.mul(e.log(e.mul(safe, 2 * math.pi)), 0.5)
+        )
         loss = e.add(loss, e.where(e.gt(target, 1), stirling, 0))
     return reduced(loss, reduction)
 
 
-def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6,
-                      reduction: str = "mean") -> Tensor:
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
-    var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another, or for one below 0.
+    var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another,
+    or for one below 0.
 
     >>> x, y, var = rushlight.ones(1), rushlight.zeros(1), rushlight.full((1,), 4.)
     >>> rushlight.nn.functional.gaussian_nll_loss(x, y, var)  # 0.5 (log 4 + 1 / 4)
@@ -169,33 +248,50 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     if var._array.shape != input._array.shape:
         if input._array.shape[:-1] == var._array.shape:
             var = unsqueeze(var, -1)
-        elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [1] or var.dim() != input.dim():
-            raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
+        elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [
+            1
+        ] or var.dim() != input.dim():
+            raise ValueError(
+                explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape))
+            )
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
     if (var._array < 0).any():
         raise ValueError(explain("var has negative entry/entries"))
     raw = var.detach()
-    safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))           # at least eps, with var's gradient
+    safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))  # at least eps, with var's gradient
     loss = e.mul(e.add(e.log(safe), e.div(e.square(e.sub(input, target)), safe)), 0.5)
     return reduced(e.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction)
 
 
-# -- probabilities ---------------------------------------------------------------------------------------------------
+# -- probabilities ---------------------------------------------------------------------------------
+
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
     """ValueError unless the shapes are the same; `what` says so, with {input} and {target}."""
     if input._array.shape != target._array.shape:
-        raise ValueError(explain(what.format(input=input.shape, target=target.shape), "give the target the input's shape"))
+        raise ValueError(
+            explain(
+                what.format(input=input.shape, target=target.shape),
+                "give the target the input's shape",
+            )
+        )
 
 
 def times(loss: Tensor, weight: Tensor | None) -> Tensor:
     return loss if weight is None else e.mul(loss, weight)
 
 
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
-                         reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are
+    probabilities.
 
     RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
 
@@ -204,21 +300,38 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     tensor([0.6931, 0.1054])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    same_sizes(input, target, "Using a target size ({target}) that is different to the input size ({input}) is deprecated. "
-                              "Please ensure they have the same size.")
+    same_sizes(
+        input,
+        target,
+        "Using a target size ({target}) that is different to the input size ({input}) is "
+        "deprecated. "
+        "Please ensure they have the same size.",
+    )
     if input.dtype is not target.dtype:
-        raise RuntimeError(explain(f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
-                                   "convert the target: target.to(input.dtype)", input=describe(input),
-                                   target=describe(target)))
+        raise RuntimeError(
+            explain(
+                f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
+                "convert the target: target.to(input.dtype)",
+                input=describe(input),
+                target=describe(target),
+            )
+        )
     check_not_integers("binary_cross_entropy", input, target)
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
 
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                                     size_average: Old = None, reduce: Old = None, reduction: str = "mean",
-                                     pos_weight: Tensor | None = None) -> Tensor:
-    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
+    pos_weight.
 
     >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
     tensor(0.6931)
@@ -226,26 +339,44 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     reduction = reduction_of(size_average, reduce, reduction)
     same_sizes(input, target, "Target size ({target}) must be the same as input size ({input})")
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
-                                   f"{target.dtype.scalar_type}", "give the target a fraction: target.float()",
-                                   input=describe(input), target=describe(target)))
+        raise RuntimeError(
+            explain(
+                f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
+                f"{target.dtype.scalar_type}",
+                "give the target a fraction: target.float()",
+                input=describe(input),
+                target=describe(target),
+            )
+        )
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(explain(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_type}'",
-                                          "logits are floats: input.float()", input=describe(input)))
+        raise NotImplementedError(
+            explain(
+                f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_type}'",
+                "logits are floats: input.float()",
+                input=describe(input),
+            )
+        )
     if pos_weight is None:
         loss = losses.binary_cross_entropy_with_logits(input, target)
-    else:                                         # (1 - y) x - (1 + (p - 1) y) log s
+    else:  # (1 - y) x - (1 + (p - 1) y) log s
         factor = e.add(e.mul(e.sub(pos_weight, 1), target), 1)
         loss = e.sub(e.mul(1 - target, input), e.mul(factor, log_sigmoid(input)))
     return reduced(times(loss, weight), reduction, "BinaryCrossEntropyWithLogitsBackward0")
 
 
-def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
-           log_target: bool = False) -> Tensor:
-    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target
+    is log y.
 
-    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
-    RuntimeError for integers.
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of
+    its definition. RuntimeError for integers.
 
     >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
     >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
@@ -253,8 +384,14 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
-        raise RuntimeError(explain("kl_div: Integral inputs not supported.", "give probabilities as floats",
-                                   input=describe(input), target=describe(target)))
+        raise RuntimeError(
+            explain(
+                "kl_div: Integral inputs not supported.",
+                "give probabilities as floats",
+                input=describe(input),
+                target=describe(target),
+            )
+        )
     if log_target:
         loss = e.mul(e.exp(target), e.sub(target, input))
     else:
@@ -265,14 +402,23 @@ def kl_div(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old 
     return reduced(loss, reduction)
 
 
-# -- classes ---------------------------------------------------------------------------------------------------------
+# -- classes ---------------------------------------------------------------------------------------
 
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
-             ignore_index: int = -100, reduce: Old = None, reduction: str = "mean") -> Tensor:
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    ignore_index: int = -100,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
     """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
 
-    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do not count.
-    IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that do not fit.
+    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
+    not count. IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that
+    do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
@@ -280,7 +426,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise ValueError(
+            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
+        )
     x, t = input._array, target._array
     if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
         return losses.nll_loss(input, target, weight, ignore_index, reduction)
@@ -290,36 +438,69 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
+    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not
+    fit."""
     x, t = input._array.shape, target._array.shape
     if not x:
-        raise ValueError(explain("Expected 1 or more dimensions (got 0)", "give a logit for each class"))
+        raise ValueError(
+            explain("Expected 1 or more dimensions (got 0)", "give a logit for each class")
+        )
     if len(x) > 1 and (not t or x[0] != t[0]):
-        raise ValueError(explain(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
-                                 "give one class for each row of the input", input=x, target=t))
+        raise ValueError(
+            explain(
+                f"Expected input batch_size ({x[0]}) to match target batch_size "
+                f"({t[0] if t else 1}).",
+                "give one class for each row of the input",
+                input=x,
+                target=t,
+            )
+        )
     if len(x) < 3 and len(t) > 1:
-        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported",
-                                   "give class numbers, or probabilities as floats of the input's shape", target=t))
+        raise RuntimeError(
+            explain(
+                "0D or 1D target tensor expected, multi-target not supported",
+                "give class numbers, or probabilities as floats of the input's shape",
+                target=t,
+            )
+        )
     wanted = (*x[:1], *x[2:]) if len(x) > 1 else ()
     if t != wanted:
         raise RuntimeError(explain(f"Expected target size {list(wanted)}, got {list(t)}", input=x))
     classes = x[min(len(x) - 1, 1)]
     if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(explain(f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
-                                   "convert the weight with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                f"expected scalar type {input.dtype.scalar_type} but found "
+                f"{weight.dtype.scalar_type}",
+                "convert the weight with .to(dtype)",
+            )
+        )
     if weight is not None and weight._array.shape != (classes,):
-        raise RuntimeError(explain(f"weight tensor should be defined either for all {classes} classes or no classes but got "
-                                   f"weight tensor of shape: {list(weight.shape)}"))
+        raise RuntimeError(
+            explain(
+                f"weight tensor should be defined either for all {classes} classes or no classes "
+                "but got "
+                f"weight tensor of shape: {list(weight.shape)}"
+            )
+        )
 
 
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
-                  ignore_index: int = -100, reduce: Old = None, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Tensor:
-    """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    ignore_index: int = -100,
+    reduce: Old = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in
+    int64.
 
-    y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
-    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as for
-    `nll_loss`.
+    y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes;
+    targets of `ignore_index` do not count; `label_smoothing`: so much of the target is shared by
+    all classes. Errors as for `nll_loss`.
 
     >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
     tensor(0.4076)
@@ -327,13 +508,19 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
+        raise RuntimeError(
+            explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        )
     if input._array.ndim == 0:
-        raise RuntimeError(explain("cross_entropy: expected an input of 1 or more dimensions, but got 0"))
+        raise RuntimeError(
+            explain("cross_entropy: expected an input of 1 or more dimensions, but got 0")
+        )
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
     if input._array.shape == target._array.shape:
-        return soft_cross_entropy(logs, target, weight, dim, ignore_index, reduction, label_smoothing)
+        return soft_cross_entropy(
+            logs, target, weight, dim, ignore_index, reduction, label_smoothing
+        )
     loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0:
         return loss
@@ -347,25 +534,41 @@ def along_classes(weight: Tensor | None, ndim: int, dim: int) -> Tensor | None:
     return None if weight is None else reshape(weight, (-1,) + (1,) * (ndim - dim - 1))
 
 
-def soft_cross_entropy(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str,
-                       label_smoothing: float) -> Tensor:
+def soft_cross_entropy(
+    logs: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    dim: int,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
     """-sum over the classes of w y log softmax(x), for probabilities y."""
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"Expected floating point type for target with class probabilities, got {target.dtype}",
-                                   "a target of the input's shape holds probabilities; class numbers lack its dimension 1"))
+        raise RuntimeError(
+            explain(
+                "Expected floating point type for target with class probabilities, got "
+                f"{target.dtype}",
+                "a target of the input's shape holds probabilities; class numbers lack its "
+                "dimension 1",
+            )
+        )
     if ignore_index >= 0:
         raise RuntimeError(explain("ignore_index is not supported for floating point target"))
     classes = logs._array.shape[dim]
     if label_smoothing > 0:
         target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
-    loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,)))
+    loss = e.neg(
+        r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,))
+    )
     if reduction == "mean":
         return e.div(r.sum(loss), loss._array.size)  # of nothing nan, as in torch
     return reduced(loss, reduction)
 
 
-def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int,
-                reduction: str) -> Tensor:
+def shared_loss(
+    logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str
+) -> Tensor:
     """What label smoothing adds: the loss of all classes together."""
     loss = e.neg(r.sum(times(logs, along_classes(weight, logs._array.ndim, dim)), (dim,)))
     counted = e.ne(target, ignore_index)
@@ -380,13 +583,23 @@ def shared_loss(logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, i
     return e.div(r.sum(loss), of_all)
 
 
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-                         weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
-                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
-    """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing here.
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing
+    here.
 
-    input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and errors as for
-    `cross_entropy`.
+    input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and
+    errors as for `cross_entropy`.
 
     >>> from rushlight.nn import functional as F
     >>> x, w = rushlight.ones(2, 3), rushlight.zeros(4, 3)
@@ -398,13 +611,27 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
     logits = linear(input, reshape(linear_weight, (-1, features)), flat_bias)
     logits = reshape(logits, (*input._array.shape[:-1], *classes))
-    return cross_entropy(logits, target, weight, reduction=reduction, label_smoothing=label_smoothing,
-                         ignore_index=-100 if ignore_index is None else ignore_index)
+    return cross_entropy(
+        logits,
+        target,
+        weight,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+    )
 
 
-def check_linear(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor,
-                 weight: Tensor | None, ignore_index: int | None, label_smoothing: float) -> None:
-    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
+def check_linear(
+    input: Tensor,
+    linear_weight: Tensor,
+    linear_bias: Tensor | None,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int | None,
+    label_smoothing: float,
+) -> None:
+    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go
+    together."""
     x, w = input._array.shape, linear_weight._array.shape
     what = ""
     if len(x) not in (1, 2):
@@ -412,11 +639,17 @@ def check_linear(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | Non
     elif len(w) < 2:
         what = f"expected linear_weight with dimensionality at least 2, got {len(w)}"
     elif x[-1] != w[-1]:
-        what = (f"expected equal input and linear_weight last dimensions (in_features), got {x[-1]} and {w[-1]}, "
-                "respectively")
+        what = (
+            f"expected equal input and linear_weight last dimensions (in_features), got {x[-1]} "
+            f"and {w[-1]}, "
+            "respectively"
+        )
     elif len(w) > 2 and len(x) == 1:
-        what = (f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, {w[-1]}), got "
-                f"unbatched input with shape {x}")
+        what = (
+            f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, "
+            f"{w[-1]}), got "
+            f"unbatched input with shape {x}"
+        )
     elif linear_bias is not None and linear_bias._array.shape != w[:-1]:
         what = f"expected linear_bias shape {w[:-1]}, got {linear_bias._array.shape}"
     elif weight is not None and weight._array.shape != w[:1]:

@@ -1,4 +1,5 @@
 """Losses with margins: what is compared should differ by at least so much."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,21 +7,29 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.core.build import sample_by_sample
+from rushlight.core.tensor import Tensor, from_array, noticed
 from rushlight.nn.functional.linear import pairwise_distance
 from rushlight.nn.functional.loss import Old, reduced, reduction_of, times
 from rushlight.ops.math import elementwise as e
-from rushlight.ops.reduce import reduce as r
 from rushlight.ops.math.activation import log_sigmoid
-from rushlight.core.build import sample_by_sample
+from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import reshape, unsqueeze
-from rushlight.core.tensor import Tensor, from_array, noticed
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None,
-                        reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1, x2.
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1,
+    x2.
 
     RuntimeError for different numbers of dimensions.
 
@@ -31,14 +40,24 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     reduction = reduction_of(size_average, reduce, reduction)
     shapes = [t._array.ndim for t in (input1, input2, target)]
     if len(set(shapes)) > 1:
-        raise RuntimeError(explain("margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-                                   f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "))
+        raise RuntimeError(
+            explain(
+                "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+                f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+            )
+        )
     loss = e.add(e.mul(e.neg(target), e.sub(input1, input2)), margin)
     return reduced(e.clamp_min(loss, 0), reduction)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Old = None,
-                         reduce: Old = None, reduction: str = "mean") -> Tensor:
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
     >>> from rushlight.nn import functional as F
@@ -51,8 +70,13 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     return reduced(e.add(apart, near), reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None,
-                     reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
     """mean of log(1 + exp(-y x)), without overflow; y is 1 or -1.
 
     >>> from rushlight.nn import functional as F
@@ -64,9 +88,17 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, re
     return reduced(loss, reduction, "SoftMarginLossBackward0")
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None,
-                          reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D) or (D,).
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D)
+    or (D,).
 
     RuntimeError for other shapes.
 
@@ -78,10 +110,19 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     reduction = reduction_of(size_average, reduce, reduction)
     n = target._array.ndim
     if n > 1:
-        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape)))
+        raise RuntimeError(
+            explain(
+                "0D or 1D target tensor expected, multi-target not supported",
+                target=list(target.shape),
+            )
+        )
     if input1._array.ndim != n + 1 or input2._array.ndim != n + 1:
-        raise RuntimeError(explain(f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
-                                   f"{list(input1.shape)} and {list(input2.shape)}."))
+        raise RuntimeError(
+            explain(
+                f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
+                f"{list(input1.shape)} and {list(input2.shape)}."
+            )
+        )
     tiny = 1e-12
     product = r.sum(e.mul(input1, input2), (n,))
     one, two = (e.add(r.sum(e.square(x), (n,)), tiny) for x in (input1, input2))
@@ -91,28 +132,53 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced(e.add(near, apart), reduction)
 
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-                        eps: float = 1e-6, swap: bool = False, size_average: Old = None, reduce: Old = None,
-                        reduction: str = "mean") -> Tensor:
-    """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than |a - n|.
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than
+    |a - n|.
 
-    anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`. RuntimeError for different
-    numbers of dimensions, ValueError for a margin <= 0. V. Balntas et al., *Learning local feature descriptors with
-    triplets and shallow convolutional neural networks*, 2016.
+    anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`.
+    RuntimeError for different numbers of dimensions, ValueError for a margin <= 0. V. Balntas et
+    al., *Learning local feature descriptors with triplets and shallow convolutional neural
+    networks*, 2016.
 
     >>> a, p, n = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.functional.triplet_margin_loss(a, p, n)  # 2 - 1.5 + 1
     tensor(1.5000)
     """
     return triplet_margin_with_distance_loss(
-        anchor, positive, negative, distance_function=lambda x, y: pairwise_distance(x, y, p, eps), margin=margin, swap=swap,
-        reduction=reduction_of(size_average, reduce, reduction))
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda x, y: pairwise_distance(x, y, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=reduction_of(size_average, reduce, reduction),
+    )
 
 
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
-                                      distance_function: Distance | None = None, margin: float = 1.0,
-                                      swap: bool = False, reduction: str = "mean") -> Tensor:
-    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where it is smaller.
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Distance | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where
+    it is smaller.
 
     default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
@@ -122,24 +188,39 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     tensor(0.5000)
     """
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise ValueError(
+            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
+        )
     if margin <= 0:
         raise ValueError(explain(f"margin must be greater than 0, got {margin}"))
     distance = pairwise_distance if distance_function is None else distance_function
     dims = [t._array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
-        raise RuntimeError(explain("The anchor, positive, and negative tensors are expected to have the same number of "
-                                   f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D "
-                                   "inputs"))
+        raise RuntimeError(
+            explain(
+                "The anchor, positive, and negative tensors are expected to have the same number "
+                "of "
+                f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
+                f"{dims[2]}D "
+                "inputs"
+            )
+        )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = e.minimum(far, distance(positive, negative))
     return reduced(e.clamp_min(e.add(e.sub(near, far), margin), 0), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None,
-                                reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C).
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y
+    (*, C).
 
     >>> from rushlight.nn import functional as F
     >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
@@ -151,26 +232,46 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
-    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others, or for the reduction."""
+    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others,
+    or for the reduction."""
     ndim, c = input._array.ndim, input._array.shape[-1] if input._array.ndim else 1
     if ndim > 2 or c == 0:
-        raise RuntimeError(explain("Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                                   f"{list(input.shape)}"))
+        raise RuntimeError(
+            explain(
+                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                f"{list(input.shape)}"
+            )
+        )
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise ValueError(
+            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
+        )
     return ndim, c
 
 
 def check_labels(target: Tensor) -> None:
     """RuntimeError unless the labels are whole numbers."""
     if target._array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"expected scalar type Long but found {target.dtype.scalar_type}",
-                                   "convert the target with .long()"))
+        raise RuntimeError(
+            explain(
+                f"expected scalar type Long but found {target.dtype.scalar_type}",
+                "convert the target with .long()",
+            )
+        )
 
 
-def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-                      size_average: Old = None, reduce: Old = None, reduction: str = "mean") -> Tensor:
-    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or (C,), y (N,) or ().
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or
+    (C,), y (N,) or ().
 
     ValueError unless p is 1 or 2, RuntimeError for shapes that do not fit.
 
@@ -184,12 +285,18 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     ndim, c = checked_scores(input, reduction)
     n = input._array.shape[0] if ndim == 2 else 1
     if target._array.ndim > 1 or target._array.size != n:
-        raise RuntimeError(explain("multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
-                                   f"Expected target size [{n}], but got {list(target.shape)}"))
+        raise RuntimeError(
+            explain(
+                "multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
+                f"Expected target size [{n}], but got {list(target.shape)}"
+            )
+        )
     if weight is not None and weight._array.ndim != 1:
         raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
     if weight is not None and weight._array.shape != (c,):
-        raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
+        raise RuntimeError(
+            explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}")
+        )
     check_labels(target)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
@@ -204,9 +311,15 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 
 @sample_by_sample
-def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None,
-                           reduction: str = "mean") -> Tensor:
-    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a row end at -1.
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Old = None,
+    reduce: Old = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a
+    row end at -1.
 
     x and y (N, C) or (C,). RuntimeError for shapes that do not fit.
 
@@ -218,7 +331,12 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     reduction = reduction_of(size_average, reduce, reduction)
     ndim, c = checked_scores(input, reduction)
     if target._array.shape != input._array.shape and (ndim == 2 or target._array.size != c):
-        raise RuntimeError(explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"))
+        raise RuntimeError(
+            explain(
+                f"inconsistent target size: {list(target.shape)} for input of size: "
+                f"{list(input.shape)}"
+            )
+        )
     check_labels(target)
     noticed(target)
     y = target._array.reshape(-1, c)
@@ -226,11 +344,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Old = No
     is_label = np.zeros(y.shape, bool)
     rows = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     is_label[rows[~ended], y[~ended]] = True
-    most = np.count_nonzero(~ended, 1).max(initial=0)                                # 2 labels of 256: 0.2 ms, with all 18
+    most = np.count_nonzero(~ended, 1).max(initial=0)  # 2 labels of 256: 0.2 ms, with all 18
     ended, y = ended[:, :most], y[:, :most]
     x = reshape(input, (-1, c))
     own = x.gather(1, from_array(np.where(ended, 0, y)))
-    lost = e.clamp_min(e.add(e.sub(unsqueeze(x, 1), unsqueeze(own, 2)), 1), 0)       # (N, labels, C)
+    lost = e.clamp_min(e.add(e.sub(unsqueeze(x, 1), unsqueeze(own, 2)), 1), 0)  # (N, labels, C)
     counted = from_array(~ended[:, :, None] & ~is_label[:, None, :])
     lost = e.div(r.sum(e.where(counted, lost, 0), (1, 2)), c)
     if reduction == "none" and ndim < 2:

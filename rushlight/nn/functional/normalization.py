@@ -1,4 +1,5 @@
 """Normalization over batches, features, groups and instances."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,25 +10,27 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base import dtypes
-from rushlight.core.mode import mode, no_grad
 from rushlight.autograd.graph import packed_at_the_end
-from rushlight.core.views import assign, wrote
+from rushlight.base import dtypes
 from rushlight.base.errors import check_given, explain
+from rushlight.core.mode import mode, no_grad
+from rushlight.core.tensor import Tensor
+from rushlight.core.views import assign, wrote
+from rushlight.kernels.layout import suggests_last
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import normalization
 from rushlight.ops.reduce import reduce as r
-from rushlight.kernels.layout import suggests_last
-from rushlight.ops.tensor.node_names import called
 from rushlight.ops.shape.pad import constant_pad
 from rushlight.ops.shape.views import contiguous, reshape, to, unsqueeze
 from rushlight.ops.shape.views import squeeze as squeezed
-from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.node_names import called
 
 
 def of_halves(function: Callable) -> Callable:
-    """A norm that takes float16 or bfloat16 beside float32 weights and statistics: computed in float32, rounded once."""
+    """A norm that takes float16 or bfloat16 beside float32 weights and statistics: computed in
+    float32, rounded once."""
+
     @wraps(function)
     def normalized(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         try:
@@ -35,17 +38,30 @@ def of_halves(function: Callable) -> Callable:
         except AttributeError as error:
             check_given(function, (input,), {}, error)
             raise
-        if short and input.is_floating_point() and any(
-                isinstance(a, Tensor) and a.dtype is dtypes.float32 for a in (*args, *kwargs.values())):
+        if (
+            short
+            and input.is_floating_point()
+            and any(
+                isinstance(a, Tensor) and a.dtype is dtypes.float32
+                for a in (*args, *kwargs.values())
+            )
+        ):
             return to(function(to(input, dtypes.float32), *args, **kwargs), input.dtype)
         return function(input, *args, **kwargs)
+
     return normalized
 
 
 @of_halves
-def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have
+    `normalized_shape`.
 
     weight and bias have that shape too. RuntimeError where the shapes do not fit.
 
@@ -56,25 +72,42 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     return normalization.layer_norm(input, weight, bias, dims, eps)[0]
 
 
-def last_dims(input: Tensor, normalized_shape: Sequence[int], name: str,
-              **parameters: Tensor | None) -> tuple[int, ...]:
-    """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
+def last_dims(
+    input: Tensor, normalized_shape: Sequence[int], name: str, **parameters: Tensor | None
+) -> tuple[int, ...]:
+    """The trailing dimensions that have the shape. RuntimeError if they have another, or a
+    parameter has."""
     shape, ndim = tuple(normalized_shape), input._array.ndim
     n = len(shape)
     if n == 0:
-        raise RuntimeError(explain("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                                   f"element, but got normalized_shape = {list(shape)}"))
+        raise RuntimeError(
+            explain(
+                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                "least one "
+                f"element, but got normalized_shape = {list(shape)}"
+            )
+        )
     for what, t in parameters.items():
         if t is not None and t._array.shape != shape:
-            raise RuntimeError(explain(f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                                       f"{list(t.shape)} and normalized_shape = {list(shape)}"))
-    if ndim < n or input._array.shape[ndim - n:] != shape:
+            raise RuntimeError(
+                explain(
+                    f"Expected {what} to be of same shape as normalized_shape, but got {what} of "
+                    "shape "
+                    f"{list(t.shape)} and normalized_shape = {list(shape)}"
+                )
+            )
+    if ndim < n or input._array.shape[ndim - n :] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
-        raise RuntimeError(explain(f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
-                                   f"input of size{list(input.shape)}",
-                                   f"{name} normalizes the last dimensions: make the layer take them "
-                                   f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to "
-                                   f"{list(shape)}"))
+        raise RuntimeError(
+            explain(
+                f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but "
+                "got "
+                f"input of size{list(input.shape)}",
+                f"{name} normalizes the last dimensions: make the layer take them "
+                f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to "
+                f"{list(shape)}",
+            )
+        )
     return tuple(range(ndim - n, ndim))
 
 
@@ -83,32 +116,45 @@ def shape_argument(shape: tuple) -> Any:
     return shape[0] if len(shape) == 1 else list(shape)
 
 
-def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
-             eps: float | None = None) -> Tensor:
+def rms_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
 
-    `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B. Zhang, R. Sennrich,
-    *Root mean square layer normalization*, 2019.
+    `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B.
+    Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
 
     >>> from rushlight.nn import functional as F
     >>> F.rms_norm(rushlight.tensor([[3., 4.]]), (2,))  # over sqrt(12.5)
     tensor([[0.8485, 1.1314]])
     """
     dims = last_dims(input, normalized_shape, "rms_norm", weight=weight)
-    if input.dtype in (dtypes.float16, dtypes.bfloat16):           # whose squares may be too large
+    if input.dtype in (dtypes.float16, dtypes.bfloat16):  # whose squares may be too large
         wide = weight if weight is None else to(weight, dtypes.float32)
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps
     if not (isinstance(input._array, np.ndarray) and suggests_last(input._array)):
-        input = contiguous(input)                 # torch's memory layout of the output
+        input = contiguous(input)  # torch's memory layout of the output
     out = e.mul(input, e.rsqrt(e.add(r.mean(e.square(input), dims, True), eps)))
     return out if weight is None else e.mul(out, weight)
 
 
 @of_halves
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in
+    dimension 1.
 
     In training the statistics of the batch, which also update the running ones with `momentum`;
     else the running ones. All (C,). ValueError for one value per channel in training, RuntimeError
@@ -121,28 +167,60 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     >>> mean, var  # a tenth of the way to 2 and 2 (over n - 1)
     (tensor([0.2000]), tensor([1.1000]))
     """
-    if input._array.size == 0:                     # nothing to learn from: statistics stay
+    if input._array.size == 0:  # nothing to learn from: statistics stay
         out = e.mul(input, 1 if weight is None else weight[0])
         return out if bias is None else e.add(out, bias[0])
-    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    check_channels(
+        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
     if not training:
         if running_mean is None or running_var is None:
-            raise RuntimeError(explain("Expected running_mean and running_var to be defined when training=False",
-                                       "give them, or normalize by the batch: training=True"))
+            raise RuntimeError(
+                explain(
+                    "Expected running_mean and running_var to be defined when training=False",
+                    "give them, or normalize by the batch: training=True",
+                )
+            )
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
     if eps <= 0:
         raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
     shape = input._array.shape
     count = prod(shape) // max(shape[1], 1)
     if count == 1:
-        raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {input.shape}",
-                                 "give larger batches, or call eval()"))
-    by_batch = normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
-    return by_batch(input, weight, bias, (0, *range(2, len(shape))), eps, running_mean, running_var, momentum, count)
+        raise ValueError(
+            explain(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.shape}",
+                "give larger batches, or call eval()",
+            )
+        )
+    by_batch = (
+        normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
+    )
+    return by_batch(
+        input,
+        weight,
+        bias,
+        (0, *range(2, len(shape))),
+        eps,
+        running_mean,
+        running_var,
+        momentum,
+        count,
+    )
 
 
-def normalized_by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: tuple[int, ...], eps: float,
-                        running_mean: Tensor | None, running_var: Tensor | None, momentum: float, count: int) -> Tensor:
+def normalized_by_batch(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    dims: tuple[int, ...],
+    eps: float,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    count: int,
+) -> Tensor:
     """The normalized input; its statistics move the running ones."""
     out, mean, var = normalization.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
@@ -151,11 +229,23 @@ def normalized_by_batch(input: Tensor, weight: Tensor | None, bias: Tensor | Non
 
 
 @no_grad()
-def update_running(running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float,
-           count: int) -> None:
-    """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1."""
-    for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
-        if running is not None and not updated_in_place(running, new, 1 - momentum, momentum * factor):
+def update_running(
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    momentum: float,
+    count: int,
+) -> None:
+    """running = (1 - momentum) running + momentum new, in place; the new variance is that with
+    count - 1."""
+    for running, new, factor in (
+        (running_mean, mean, 1.0),
+        (running_var, var, count / max(count - 1, 1)),
+    ):
+        if running is not None and not updated_in_place(
+            running, new, 1 - momentum, momentum * factor
+        ):
             assign(running, normalization.moved(running, new, 1 - momentum, momentum * factor))
 
 
@@ -164,8 +254,14 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
     two updates take 10 us instead of 40, of 90 us for batch_norm of 4 x 4 x 8 x 8.
     """
     a, b = running._array, new._array
-    if running.__class__ is not Tensor or mode().watch is not None or a.__class__ is not ndarray or a.dtype is not b.dtype \
-            or a.dtype.itemsize < 4 or not a.flags.writeable:
+    if (
+        running.__class__ is not Tensor
+        or mode().watch is not None
+        or a.__class__ is not ndarray
+        or a.dtype is not b.dtype
+        or a.dtype.itemsize < 4
+        or not a.flags.writeable
+    ):
         return False
     a *= keep
     a += b.reshape(a.shape) * add
@@ -174,26 +270,46 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
 
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
-    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
+    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in
+    it."""
     if input._array.ndim < 2:
-        raise RuntimeError(explain(f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
-                                   "its shape is (N, C, *)"))
+        raise RuntimeError(
+            explain(
+                "batch_norm: expected an input of 2 or more dimensions, but got "
+                f"{input._array.ndim}",
+                "its shape is (N, C, *)",
+            )
+        )
     channels = input._array.shape[1]
     for name, t in vectors.items():
         if t is not None and t._array.shape != (channels,):
-            raise RuntimeError(explain(f"{name} should contain {channels} elements not {t.numel()}",
-                                       f"make the layer take {channels} (num_features={channels}): one for each channel of "
-                                       "the input (dimension 1)", input=list(input.shape)))
+            raise RuntimeError(
+                explain(
+                    f"{name} should contain {channels} elements not {t.numel()}",
+                    f"make the layer take {channels} (num_features={channels}): one for each "
+                    "channel of "
+                    "the input (dimension 1)",
+                    input=list(input.shape),
+                )
+            )
 
 
 @of_halves
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over the * of (N, C, *).
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over
+    the * of (N, C, *).
 
-    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element in *. D. Ulyanov,
-    A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element
+    in *. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
 
     >>> rushlight.nn.functional.instance_norm(rushlight.tensor([[[1., 3.], [10., 30.]]]))
     tensor([[[-1.0000,  1.0000],
@@ -203,9 +319,17 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n, c, *size = input._array.shape
     if prod(size) == 1:
-        raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
-    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    out, mean, var = normalization.group_norm(contiguous(input), weight, bias, c, eps)       # torch's memory layout
+        raise ValueError(
+            explain(
+                f"Expected more than 1 spatial element when training, got input size {input.shape}"
+            )
+        )
+    check_channels(
+        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    out, mean, var = normalization.group_norm(
+        contiguous(input), weight, bias, c, eps
+    )  # torch's memory layout
     if running_mean is not None or running_var is not None:
         mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
         update_running(running_mean, running_var, mean, var, momentum, prod(size))
@@ -213,37 +337,66 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 
 @of_halves
-def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
-               eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of
+    channels.
 
-    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group
-    normalization*, 2018.
+    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`. Y.
+    Wu, K. He, *Group normalization*, 2018.
 
     >>> rushlight.nn.functional.group_norm(rushlight.tensor([[1., 3., 10., 30.]]), num_groups=2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     if input._array.ndim < 2:
-        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"))
+        raise RuntimeError(
+            explain(
+                f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"
+            )
+        )
     n, c, *size = input._array.shape
     if num_groups <= 0:
         raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
     if c % num_groups:
-        raise RuntimeError(explain("Expected number of channels in input to be divisible by num_groups, but got input of "
-                                   f"shape {list(input.shape)} and num_groups={num_groups}"))
+        raise RuntimeError(
+            explain(
+                "Expected number of channels in input to be divisible by num_groups, but got "
+                "input of "
+                f"shape {list(input.shape)} and num_groups={num_groups}"
+            )
+        )
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t._array.shape != (c,):
-            raise RuntimeError(explain(f"Expected {what} to be a vector of size equal to the number of channels in input, "
-                                       f"but got {what} of shape {list(t.shape)} and input of shape "
-                                       f"{list(input.shape)}", f"make the layer take {c} (num_channels={c})"))
+            raise RuntimeError(
+                explain(
+                    f"Expected {what} to be a vector of size equal to the number of channels in "
+                    "input, "
+                    f"but got {what} of shape {list(t.shape)} and input of shape "
+                    f"{list(input.shape)}",
+                    f"make the layer take {c} (num_channels={c})",
+                )
+            )
     if n * (c // num_groups) * prod(size) == 1:
-        raise ValueError(explain(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
-                                 f"num_groups={num_groups} leaves one number in a group"))
+        raise ValueError(
+            explain(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{list(input.shape)}",
+                f"num_groups={num_groups} leaves one number in a group",
+            )
+        )
     return normalization.group_norm(input, weight, bias, num_groups, eps)[0]
 
 
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions.
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with
+    spatial dimensions.
 
     The mean is over `size` channels also at the ends, with zeros for missing channels. ValueError
     for fewer than 3 dimensions. A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification
@@ -254,7 +407,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     tensor([0.3333, 0.2500, 0.3333])
     """
     if input._array.ndim < 3:
-        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"))
+        raise ValueError(
+            explain(
+                f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"
+            )
+        )
     if input._array.size == 0:
         return input
     n, c, first, *rest = input._array.shape
@@ -264,6 +421,10 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         x = constant_pad(unsqueeze(squares, 1), ((0, 0), (0, 0), ends, (0, 0)), 0)
         mean = squeezed(avg_pool2d(x, (size, 1), stride=1), 1)
     else:
-        x = constant_pad(reshape(squares, (n, 1, c, first, prod(rest))), ((0, 0), (0, 0), ends, (0, 0), (0, 0)), 0)
+        x = constant_pad(
+            reshape(squares, (n, 1, c, first, prod(rest))),
+            ((0, 0), (0, 0), ends, (0, 0), (0, 0)),
+            0,
+        )
         mean = reshape(squeezed(avg_pool3d(x, (size, 1, 1), stride=1), 1), input._array.shape)
     return e.div(input, e.pow(e.add(e.mul(mean, alpha), k), beta))

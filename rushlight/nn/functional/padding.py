@@ -1,20 +1,29 @@
-"""Padding: with a number, or with the input's own elements, mirrored, repeated or from the other end."""
+"""Padding: with a number, or with the input's own elements, mirrored, repeated or from the other
+end."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import check_filled
 from rushlight.ops.shape.pad import bordered, constant_pad
 from rushlight.ops.shape.views import clone, contiguous
-from rushlight.core.tensor import Tensor
 
-PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}        # mode -> most padding of a side, minus the size
+PADDING_LIMITS = {
+    "reflect": -1,
+    "circular": 0,
+    "replicate": inf,
+}  # mode -> most padding of a side, minus the size
 
 
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """out = elements before, input, elements after: (before, after) of the last dimension, then of the one before it, ...
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """out = elements before, input, elements after: (before, after) of the last dimension, then of
+    the one before it, ...
 
     `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
     'replicate' (those repeated), 'circular' (from the other end). Negative amounts cut off. All but
@@ -31,24 +40,36 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(amounts) % 2:
         raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))
     if len(amounts) > 2 * ndim:
-        raise RuntimeError(explain("Padding length should be less than or equal to two times the input dimension but got "
-                                   f"padding length {len(amounts)} and input of dimension {ndim}"))
+        raise RuntimeError(
+            explain(
+                "Padding length should be less than or equal to two times the input dimension but "
+                "got "
+                f"padding length {len(amounts)} and input of dimension {ndim}"
+            )
+        )
     if mode == "constant":
         ends = [(0, 0)] * (ndim - len(amounts) // 2) + list(zip(amounts[::2], amounts[1::2]))[::-1]
         return constant_pad(input, tuple(ends), 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out"))
+        raise ValueError(
+            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out")
+        )
     n = len(amounts) // 2
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
-        raise NotImplementedError(explain(
-            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} dimensions "
-            f"of an input of {ndim}", "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'"))
+        raise NotImplementedError(
+            explain(
+                "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: "
+                f"mode {mode!r}, {n} dimensions "
+                f"of an input of {ndim}",
+                "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'",
+            )
+        )
     if mode == "circular":
-        input = contiguous(input)                 # torch returns the other modes in the input's memory format
+        input = contiguous(input)  # torch returns the other modes in the input's memory format
     else:
         check_filled(input, n)
     if not any(amounts):
-        return clone(input)                       # a copy, as for other amounts
+        return clone(input)  # a copy, as for other amounts
     each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     for d in range(ndim - 1, ndim - 1 - n, -1):
         check_amounts(input, d, *each[d], mode)
@@ -57,7 +78,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     less, more = (tuple([(nearer(a, 0), nearer(b, 0)) for a, b in each]) for nearer in (min, max))
     if mode != "circular":
         return constant_pad(bordered(input, mode, more), less, 0)
-    input = constant_pad(input, less, 0)          # what is cut off does not come back from the other end
+    input = constant_pad(input, less, 0)  # what is cut off does not come back from the other end
     for d, (before, after) in enumerate(more):
         check_amounts(input, d, before, after, mode)
     return bordered(input, mode, more)
@@ -69,10 +90,21 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
     if not (before or after):
         return
     if size + before + after < 1 or size == 0:
-        raise RuntimeError(explain(f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: "
-                                   f"calculated output size {size + before + after}"))
+        raise RuntimeError(
+            explain(
+                f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too "
+                "small: "
+                f"calculated output size {size + before + after}"
+            )
+        )
     if max(before, after) > size + PADDING_LIMITS[mode]:
-        what = "Padding value causes wrapping around more than once." if mode == "circular" else (
-            "Padding size should be less than the corresponding input dimension, but got: padding "
-            f"({before}, {after}) at dimension {dim} of input {list(x.shape)}")
+        what = (
+            "Padding value causes wrapping around more than once."
+            if mode == "circular"
+            else (
+                "Padding size should be less than the corresponding input dimension, but got: "
+                "padding "
+                f"({before}, {after}) at dimension {dim} of input {list(x.shape)}"
+            )
+        )
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))

@@ -1,4 +1,5 @@
 """Pooling in one, two and three dimensions: maxima, averages and lengths over windows."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.mode import mode
 from rushlight.base.errors import explain
+from rushlight.core.build import unrecorded
+from rushlight.core.mode import mode
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, created, from_array, holder
+from rushlight.kernels.layout import suggests_last
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
+from rushlight.ops.index.along_dim import scatter
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import pool
-from rushlight.core.build import unrecorded
-from rushlight.kernels.layout import suggests_last
-from rushlight.ops.index.along_dim import scatter
-from rushlight.core.results import into
 from rushlight.ops.shape.views import laid_out, reshape
-from rushlight.core.tensor import Tensor, created, from_array, holder
 
 LETTERS = {1: "L", 2: "H, W", 3: "D, H, W"}
 
@@ -33,10 +34,23 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
     """max_pool1d, max_pool2d or max_pool3d, and the form that always returns the indices too."""
     name = f"max_pool{n}d"
 
-    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                 ceil_mode: bool = False, return_indices: bool = False) -> Any:
-        kernel, margin, spread = (each(v, n, what) for v, what in (
-            (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation")))
+    def max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        kernel, margin, spread = (
+            each(v, n, what)
+            for v, what in (
+                (kernel_size, "kernel_size"),
+                (padding, "padding"),
+                (dilation, "dilation"),
+            )
+        )
         step = kernel if stride is None or stride == [] else each(stride, n, "stride")
         check_window(kernel, step, margin, spread)
         x, added = batched(input, n, name)
@@ -48,11 +62,21 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
             values, indices = without_batch(values, added), without_batch(indices, added)
         return (values, indices) if return_indices else values
 
-    def with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                     ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    return named(max_pool, name, f"""out[n, c, p] = max over k of input[n, c, p stride - padding + k dilation].
+    return named(
+        max_pool,
+        name,
+        f"""out[n, c, p] = max over k of input[n, c, p stride - padding + k dilation].
 
     (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `ceil_mode`: the last window may
     reach over the end; `return_indices`: (maxima, where they stand, flat over the spatial input). RuntimeError where no
@@ -60,43 +84,65 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
-    """), told_where(with_indices, name, n, 3)
+    """,
+    ), told_where(with_indices, name, n, 3)
 
 
 def told_where(function: Callable, name: str, n: int, size: int) -> Callable:
-    """The form of `name` that always returns the indices; `size`: with it the example has one window."""
-    return named(function, f"{name}_with_indices", f"""(values, indices) = {name}(..., return_indices=True).
+    """The form of `name` that always returns the indices; `size`: with it the example has one
+    window."""
+    return named(
+        function,
+        f"{name}_with_indices",
+        f"""(values, indices) = {name}(..., return_indices=True).
 
-    >>> x = rushlight.arange({3 ** n}.).reshape(1, 1, {", ".join("3" * n)})
+    >>> x = rushlight.arange({3**n}.).reshape(1, 1, {", ".join("3" * n)})
     >>> values, indices = rushlight.nn.functional.{name}_with_indices(x, {size})
     >>> values.item(), indices.item()
-    ({3 ** n - 1}.0, {3 ** n - 1})
-    """)
+    ({3**n - 1}.0, {3**n - 1})
+    """,
+    )
 
 
 def avg_pooling(n: int) -> Callable:
     """avg_pool1d, avg_pool2d or avg_pool3d."""
     name = f"avg_pool{n}d"
 
-    def avg_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None, *,
-                 out: Tensor | None = None) -> Tensor:
+    def avg_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
         kernel, margin = each(kernel_size, n, "kernel_size"), each(padding, n, "padding")
-        step = kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
+        step = (
+            kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
+        )
         check_window(kernel, step, margin, (1,) * n)
         x, added = batched(input, n, name)
-        made = pool.avg_pool(x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override)
+        made = pool.avg_pool(
+            x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override
+        )
         made = without_batch(made, added)
         return made if out is None else into(out, made)
 
-    return named(avg_pool, name, f"""out[n, c, p] = mean over k of input[n, c, p stride - padding + k], padding being 0.
+    return named(
+        avg_pool,
+        name,
+        f"""out[n, c, p] = mean over k of input[n, c, p stride - padding + k], padding being 0.
 
     (N, C, {LETTERS[n]}) or (C, {LETTERS[n]}); `stride`: the kernel's size unless told; `count_include_pad`: padding
     counts as elements; `divisor_override`: divide by this instead. RuntimeError where no window fits.
 
     >>> rushlight.nn.functional.{name}(rushlight.ones(1, 1, {", ".join("4" * n)}), 2).shape
     torch.Size([1, 1, {", ".join("2" * n)}])
-    """)
+    """,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -107,43 +153,71 @@ def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) 
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) < 1:
             words = "must" if len(kernel) == 1 else "should"
-            raise RuntimeError(explain(f"{what} {words} be greater than zero, but got {min(values)}"))
+            raise RuntimeError(
+                explain(f"{what} {words} be greater than zero, but got {min(values)}")
+            )
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(explain(f"pad should be at most half of effective kernel size, but got pad={p}, "
-                                       f"kernel_size={k} and dilation={d}", "pad the input itself: F.pad"))
+            raise RuntimeError(
+                explain(
+                    f"pad should be at most half of effective kernel size, but got pad={p}, "
+                    f"kernel_size={k} and dilation={d}",
+                    "pad the input itself: F.pad",
+                )
+            )
 
 
 def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
-    """(N, C, *size) from that or from (C, *size), and whether N was added. RuntimeError for others."""
+    """(N, C, *size) from that or from (C, *size), and whether N was added. RuntimeError for
+    others."""
     ndim = input._array.ndim
     if ndim == n + 2:
         return input, False
     if ndim != n + 1:
         dims = f"{n + 1}D or {n + 2}D (batch mode) tensor"
-        what = f"Expected {dims} with optional 0 dim batch size for input" if n == 1 else \
-            f"non-empty {dims} expected for input"
+        what = (
+            f"Expected {dims} with optional 0 dim batch size for input"
+            if n == 1
+            else f"non-empty {dims} expected for input"
+        )
         raise RuntimeError(explain(f"{name}: {what}, but got: {list(input.shape)}"))
     return input.unsqueeze(0), True
 
 
-def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor, bool, tuple[int, ...]]:
-    """The input with a batch, whether that was added, and the output size, None keeping the input's.
+def adaptive(
+    input: Tensor, output_size: Any, n: int, name: str
+) -> tuple[Tensor, bool, tuple[int, ...]]:
+    """The input with a batch, whether that was added, and the output size, None keeping the
+    input's.
 
     ValueError for too few dimensions, RuntimeError for too many or a size of another length.
     """
     if output_size is None or isinstance(output_size, int):
         output_size = (output_size,) * n
     if len(output_size) != n:
-        what = "'output_size' should contain one int" if n == 1 else f"{name}: internal error: output_size must be {n}"
-        raise RuntimeError(explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size)))
+        what = (
+            "'output_size' should contain one int"
+            if n == 1
+            else f"{name}: internal error: output_size must be {n}"
+        )
+        raise RuntimeError(
+            explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size))
+        )
     if n > 1 and input._array.ndim <= n:
-        raise ValueError(explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape)))
+        raise ValueError(
+            explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape))
+        )
     x, added = with_batch(input, n, name)
     size = tuple(s if o is None else int(o) for o, s in zip(output_size, x._array.shape[2:]))
     if min(size) < 0:
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(size)}: elements of output_size "
-                                   f"must be greater than or equal to 0, but got {list(size)}", op=name))
+        raise RuntimeError(
+            explain(
+                f"Trying to create tensor with negative dimension {min(size)}: elements of "
+                "output_size "
+                f"must be greater than or equal to 0, but got {list(size)}",
+                op=name,
+            )
+        )
     return x, added, size
 
 
@@ -175,7 +249,9 @@ def adaptive_max_pooling(n: int) -> tuple[Callable, Callable]:
         values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, size))
         return (values, indices) if return_indices else values
 
-    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
+    def with_indices(
+        input: Tensor, output_size: Any, return_indices: bool = False
+    ) -> tuple[Tensor, Tensor]:
         return adaptive_max_pool(input, output_size, True)
 
     doc = f"""out[n, c, p] = max of input[n, c, floor(p size / out):ceil((p + 1) size / out)], in each dimension.
@@ -193,11 +269,22 @@ def max_unpooling(n: int) -> Callable:
     """max_unpool1d, 2d or 3d."""
     name = f"max_unpool{n}d"
 
-    def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                   output_size: Any = None) -> Tensor:
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
         if indices._array.shape != input._array.shape:
-            raise RuntimeError(explain("Expected shape of indices to be same as that of the input tensor "
-                                       f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"))
+            raise RuntimeError(
+                explain(
+                    "Expected shape of indices to be same as that of the input tensor "
+                    f"({list(input.shape)}) but got indices tensor with shape: "
+                    f"{list(indices.shape)}"
+                )
+            )
         x, added = with_batch(input, n, name)
         where = indices.unsqueeze(0) if added else indices
         kernel = each(kernel_size, n, "kernel_size")
@@ -212,46 +299,69 @@ def max_unpooling(n: int) -> Callable:
     RuntimeError for indices outside it.
 
     >>> from rushlight.nn import functional as F
-    >>> x = rushlight.arange({2 ** n}.).reshape(1, 1, {", ".join("2" * n)})
+    >>> x = rushlight.arange({2**n}.).reshape(1, 1, {", ".join("2" * n)})
     >>> F.max_unpool{n}d(*F.max_pool{n}d(x, 2, return_indices=True), 2).flatten()
-    tensor([{"0., " * (2 ** n - 1)}{2 ** n - 1}.])
+    tensor([{"0., " * (2**n - 1)}{2**n - 1}.])
     """
     return named(max_unpool, name, doc)
 
 
 def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
-    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
+    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for
+    a place outside."""
     n, c = x._array.shape[:2]
     at = holder(where)._array
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
-        raise RuntimeError(explain(f"Found an invalid max index: {at.max()} (output volumes are of size "
-                                   + "x".join(map(str, size)) + ")"))
+        raise RuntimeError(
+            explain(
+                f"Found an invalid max index: {at.max()} (output volumes are of size "
+                + "x".join(map(str, size))
+                + ")"
+            )
+        )
     blank = created(from_array(np.zeros((n, c, prod(size)), x._array.dtype)))
     many = prod(x._array.shape[2:])
     flat = scatter(blank, 2, reshape(where, (n, c, many)), reshape(x, (n, c, many)))
     made = reshape(flat, (n, c, *size))
-    return in_format_of(x, made) if len(size) == 2 else made       # torch lays out volumes in C order
+    return in_format_of(x, made) if len(size) == 2 else made  # torch lays out volumes in C order
 
 
 def in_format_of(images: Tensor, made: Tensor) -> Tensor:
     """The result in the memory format of the input (channels_last stays channels_last)."""
     a = images._array
-    return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
+    return (
+        laid_out(made, (0, *range(2, a.ndim), 1))
+        if a.__class__ is np.ndarray and suggests_last(a)
+        else made
+    )
 
 
-def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
+def unpooled_size(
+    x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int
+) -> tuple[int, ...]:
     """The size before pooling. ValueError for a given size that is impossible."""
-    usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)]
+    usual = [
+        (s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)
+    ]
     if output_size is None:
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2):
-        raise ValueError(explain(f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length "
-                                 f"of '{len(tuple(output_size))}'"))
+        raise ValueError(
+            explain(
+                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has "
+                "a length "
+                f"of '{len(tuple(output_size))}'"
+            )
+        )
     for d, (have, want) in enumerate(zip(size, usual)):
         if not want - stride[d] < have < want + stride[d]:
-            raise ValueError(explain(f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and '
-                                     f"{want + stride[d]})"))
+            raise ValueError(
+                explain(
+                    f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and '
+                    f"{want + stride[d]})"
+                )
+            )
     return size
 
 
@@ -259,8 +369,13 @@ def lp_pooling(n: int) -> Callable:
     """lp_pool1d, 2d or 3d."""
     average = AVERAGES[n - 1]
 
-    def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
-                ceil_mode: bool = False) -> Tensor:
+    def lp_pool(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: Any,
+        stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
         volume = prod(each(kernel_size, n, "kernel_size"))
         mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         return e.pow(e.mul(e.mul(e.sign(mean), e.relu(e.abs(mean))), volume), 1.0 / norm_type)
@@ -275,10 +390,15 @@ def lp_pooling(n: int) -> Callable:
     return named(lp_pool, f"lp_pool{n}d", doc)
 
 
-(max_pool1d, max_pool1d_with_indices), (max_pool2d, max_pool2d_with_indices), (max_pool3d, max_pool3d_with_indices) = (
-    max_pooling(n) for n in (1, 2, 3))
+(
+    (max_pool1d, max_pool1d_with_indices),
+    (max_pool2d, max_pool2d_with_indices),
+    (max_pool3d, max_pool3d_with_indices),
+) = (max_pooling(n) for n in (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES = tuple(avg_pooling(n) for n in (1, 2, 3))
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (adaptive_avg_pooling(n) for n in (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
+    adaptive_avg_pooling(n) for n in (1, 2, 3)
+)
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = adaptive_max_pooling(1)
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = adaptive_max_pooling(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = adaptive_max_pooling(3)

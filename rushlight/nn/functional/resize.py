@@ -1,4 +1,6 @@
-"""Resizing images, each dimension for itself, by picking elements or mixing neighbours; pixels to channels and back."""
+"""Resizing images, each dimension for itself, by picking elements or mixing neighbours; pixels to
+channels and back."""
+
 from __future__ import annotations
 
 import math
@@ -10,28 +12,41 @@ import numpy as np
 
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import explain, warn
-from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
 from rushlight.core.build import composite
-from rushlight.kernels.resize import FILTERS, nearest
+from rushlight.core.tensor import Tensor
 from rushlight.kernels.layout import suggests_last
-from rushlight.ops.tensor.node_names import called
+from rushlight.kernels.resize import FILTERS, nearest
+from rushlight.nn.functional.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    in_format_of,
+)
 from rushlight.ops.nn.pool import avg_pool_grad
 from rushlight.ops.nn.resize import blend
 from rushlight.ops.shape.views import clone, permute, reshape, to, transpose
-from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.node_names import called
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 
 
-def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-                antialias: bool = False) -> Tensor:
-    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as `mode` says.
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as
+    `mode` says.
 
-    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`: 'nearest', 'nearest-exact',
-    'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'; 'lanczos' with `antialias`.
-    `align_corners`: the corner elements' centres stay, rather than the corners: out[i] = input at i (in - 1) / (out - 1).
-    `antialias`: average when shrinking. 'nearest' takes element floor(i / scale).
+    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`:
+    'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic',
+    'trilinear'; 'lanczos' with `antialias`. `align_corners`: the corner elements' centres stay,
+    rather than the corners: out[i] = input at i (in - 1) / (out - 1). `antialias`: average when
+    shrinking. 'nearest' takes element floor(i / scale).
 
     >>> from rushlight.nn import functional as F
     >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
@@ -42,8 +57,18 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     n = input._array.ndim - 2
     check_mode(input, n, mode, align_corners, antialias)
     out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
-    if mode in MODES and input._array.dtype.itemsize == 2 and input.dtype.is_floating_point:     # rounded once
-        wide = interpolate(to(input, float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+    if (
+        mode in MODES and input._array.dtype.itemsize == 2 and input.dtype.is_floating_point
+    ):  # rounded once
+        wide = interpolate(
+            to(input, float32),
+            size,
+            scale_factor,
+            mode,
+            align_corners,
+            recompute_scale_factor,
+            antialias,
+        )
         return to(wide, input.dtype)
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, out)
@@ -51,13 +76,17 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
         factors = [factor_used(*sizes, mode) for sizes in zip(input._array.shape[2:], out, factors)]
     made = input
     if mode == "nearest" and (times := repeats(input, out, factors)):
-        made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)      # each element for a window
+        made = avg_pool_grad(
+            input, out, times, times, (0,) * n, False, True, 1
+        )  # each element for a window
         return called(made, f"UpsampleNearest{n}DBackward0")
-    for i in reversed(range(n)):                  # the last dimension first: what is larger, later
+    for i in reversed(range(n)):  # the last dimension first: what is larger, later
         scale = None if factors is None else 1 / factors[i]
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
     kind = "".join(part.capitalize() for part in mode.split("-"))
-    return called(clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0")
+    return called(
+        clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0"
+    )
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
@@ -69,12 +98,17 @@ def factor_used(size: int, out: int, factor: float, mode: str) -> float:
 
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
-    """How many times each element stands in the result, dimension by dimension, if that is a number for all."""
+    """How many times each element stands in the result, dimension by dimension, if that is a number
+    for all."""
     size = x._array.shape[2:]
     if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
-        return None                               # the windows of volumes lie in C order
+        return None  # the windows of volumes lie in C order
     times = tuple([o // s for s, o in zip(size, out)])
-    if x._array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
+    if (
+        x._array.dtype.kind not in "fV"
+        or max(times) < 2
+        or any([s * r != o for s, r, o in zip(size, times, out)])
+    ):
         return None
     scales = [s / o for s, o in zip(size, out)] if factors is None else [1 / f for f in factors]
     return times if all(map(repeated, size, out, scales)) else None
@@ -88,56 +122,112 @@ def repeated(size: int, out: int, scale: float) -> bool:
     return bool((nearest(size, out, scale)[0] == np.arange(out) // (out // size)).all())
 
 
-def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
+def check_mode(
+    input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool
+) -> None:
     """ValueError or NotImplementedError unless the mode exists for n spatial dimensions."""
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ValueError(explain("align_corners option can only be set with the interpolating modes: linear | bilinear "
-                                     "| bicubic | trilinear"))
+            raise ValueError(
+                explain(
+                    "align_corners option can only be set with the interpolating modes: linear | "
+                    "bilinear "
+                    "| bicubic | trilinear"
+                )
+            )
     elif mode in MODES and not input.dtype.is_floating_point and input._array.dtype != np.uint8:
-        raise NotImplementedError(explain(f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
-                                          f"implemented for '{input.dtype.scalar_type}'", "convert with .float()"))
+        raise NotImplementedError(
+            explain(
+                f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
+                f"implemented for '{input.dtype.scalar_type}'",
+                "convert with .float()",
+            )
+        )
     elif mode not in MODES:
-        raise NotImplementedError(explain(f"no interpolation mode {mode!r}", "nearest | nearest-exact | area | linear | "
-                                          "bilinear | bicubic | trilinear | lanczos"))
+        raise NotImplementedError(
+            explain(
+                f"no interpolation mode {mode!r}",
+                "nearest | nearest-exact | area | linear | "
+                "bilinear | bicubic | trilinear | lanczos",
+            )
+        )
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
-        raise NotImplementedError(explain(
-            "Input Error: Only 3D, 4D and 5D input Tensors supported "
-            f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got "
-            f"{mode})", shape=tuple(input.shape)))
+        raise NotImplementedError(
+            explain(
+                "Input Error: Only 3D, 4D and 5D input Tensors supported "
+                f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear "
+                "| area | nearest-exact (got "
+                f"{mode})",
+                shape=tuple(input.shape),
+            )
+        )
     if antialias and mode not in FILTERS:
-        raise ValueError(explain("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
-                                 "4-D tensor as input"))
+        raise ValueError(
+            explain(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
+                "requires a "
+                "4-D tensor as input"
+            )
+        )
     if mode == "lanczos" and (align_corners or not antialias):
-        raise ValueError(explain("Lanczos mode does not support align_corners=True" if align_corners else
-                                 "Lanczos mode requires antialias=True", "interpolate(.., mode='lanczos', antialias=True)"))
+        raise ValueError(
+            explain(
+                "Lanczos mode does not support align_corners=True"
+                if align_corners
+                else "Lanczos mode requires antialias=True",
+                "interpolate(.., mode='lanczos', antialias=True)",
+            )
+        )
 
 
-def target_size(input: Tensor, n: int, size: Any, scale_factor: Any,
-                recompute: bool | None) -> tuple[tuple[int, ...], list[float] | None]:
-    """The new spatial size, and the factors to compute positions with: None where the sizes decide."""
+def target_size(
+    input: Tensor, n: int, size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[tuple[int, ...], list[float] | None]:
+    """The new spatial size, and the factors to compute positions with: None where the sizes
+    decide."""
     if (size is None) == (scale_factor is None):
-        raise ValueError(explain("either size or scale_factor should be defined" if size is None else
-                                 "only one of size or scale_factor should be defined"))
+        raise ValueError(
+            explain(
+                "either size or scale_factor should be defined"
+                if size is None
+                else "only one of size or scale_factor should be defined"
+            )
+        )
     given = size if scale_factor is None else scale_factor
     values = list(given) if isinstance(given, (tuple, list)) else [given] * n
     if len(values) != n:
-        raise ValueError(explain(
-            "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-            f"{list(input._array.shape[2:])} and {'output size' if scale_factor is None else 'scale_factor'} of {given}."))
+        raise ValueError(
+            explain(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                "with spatial dimensions of "
+                f"{list(input._array.shape[2:])} and "
+                f"{'output size' if scale_factor is None else 'scale_factor'} of {given}."
+            )
+        )
     if scale_factor is None:
         if recompute:
-            raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
+            raise ValueError(
+                explain("recompute_scale_factor is not meaningful with an explicit size.")
+            )
         out, factors = whole_numbers(values), None
     else:
         out = tuple(math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values))
         factors = None if recompute else [float(f) for f in values]
     if input._array.shape[1] == 0:
-        raise RuntimeError(explain(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
-                                   f"{list(input.shape)}", "give it channels"))
+        raise RuntimeError(
+            explain(
+                f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
+                f"{list(input.shape)}",
+                "give it channels",
+            )
+        )
     if any(o < 1 for o in out) or 0 in input._array.shape[2:]:
-        raise RuntimeError(explain("Input and output sizes should be greater than 0, but got input "
-                                   f"{list(input._array.shape[2:])} and output {list(out)}"))
+        raise RuntimeError(
+            explain(
+                "Input and output sizes should be greater than 0, but got input "
+                f"{list(input._array.shape[2:])} and output {list(out)}"
+            )
+        )
     return out, factors
 
 
@@ -146,12 +236,19 @@ def whole_numbers(values: list) -> tuple[int, ...]:
     try:
         return tuple([index(v) for v in values])
     except TypeError:
-        raise TypeError(explain(
-            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with "
-            f"types {[type(v) for v in values]}", "round them, or give scale_factor")) from None
+        raise TypeError(
+            explain(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+                "int, int], but got size with "
+                f"types {[type(v) for v in values]}",
+                "round them, or give scale_factor",
+            )
+        ) from None
 
 
-def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
+def resized(
+    x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool
+) -> Tensor:
     """One dimension resized; `scale` is input elements for one of the output."""
     size = x._array.shape[dim]
     if scale is None or align:
@@ -160,13 +257,21 @@ def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align
         return blend(x, dim, ("antialias", size, out, scale, mode))
     if mode.startswith("nearest"):
         half = 0.5 if mode == "nearest-exact" else 0.0
-        return x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))
+        return (
+            x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))
+        )
     return blend(x, dim, ("bicubic" if mode == "bicubic" else "linear", size, out, scale, align))
 
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Tensor:
-    """out = interpolate(input, size, scale_factor, mode, align_corners), by its old name, with a warning.
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """out = interpolate(input, size, scale_factor, mode, align_corners), by its old name, with a
+    warning.
 
     >>> rushlight.nn.functional.upsample(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
@@ -176,7 +281,8 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """out[i] = input[i // scale_factor] in each spatial dimension: `interpolate` in mode 'nearest', by its old name.
+    """out[i] = input[i // scale_factor] in each spatial dimension: `interpolate` in mode 'nearest',
+    by its old name.
 
     >>> rushlight.nn.functional.upsample_nearest(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
@@ -185,7 +291,8 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """out = interpolate(input, size, scale_factor, "bilinear", align_corners=True), by its old name.
+    """out = interpolate(input, size, scale_factor, "bilinear", align_corners=True), by its old
+    name.
 
     >>> rushlight.nn.functional.upsample_bilinear(rushlight.tensor([[[[1., 3.]]]]), size=(1, 3))
     tensor([[[[1., 2., 3.]]]])
@@ -193,13 +300,15 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-# -- pixels to channels and back ---------------------------------------------------------------------------------------
+# -- pixels to channels and back -------------------------------------------------------------------
+
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become pixels.
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
+    channels become pixels.
 
-    RuntimeError where the channels are no multiple of r r. W. Shi et al., *Real-time single image and video super-resolution
-    using an efficient sub-pixel convolutional neural network*, 2016.
+    RuntimeError where the channels are no multiple of r r. W. Shi et al., *Real-time single image
+    and video super-resolution using an efficient sub-pixel convolutional neural network*, 2016.
 
     >>> rushlight.nn.functional.pixel_shuffle(rushlight.arange(4.).reshape(4, 1, 1), 2)
     tensor([[[0., 1.],
@@ -210,8 +319,13 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     if r <= 0:
         raise RuntimeError(explain(f"pixel_shuffle expects a positive upscale_factor, but got {r}"))
     if c % (r * r):
-        raise RuntimeError(explain("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                                   f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"))
+        raise RuntimeError(
+            explain(
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
+                "square of "
+                f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
+            )
+        )
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -220,7 +334,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become channels.
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W),
+    pixels become channels.
 
     RuntimeError where H or W is no multiple of r.
 
@@ -230,25 +345,38 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     *lead, c, h, w = shape_of(input, "pixel_unshuffle")
     if r <= 0:
-        raise RuntimeError(explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}"))
+        raise RuntimeError(
+            explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+        )
     if h % r or w % r:
-        raise RuntimeError(explain("pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
-                                   f"input.size(-2)={h}, input.size(-1)={w} and downscale_factor={r}"))
+        raise RuntimeError(
+            explain(
+                "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
+                f"input.size(-2)={h}, input.size(-1)={w} and downscale_factor={r}"
+            )
+        )
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return in_format_of(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
+    return in_format_of(
+        input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r))
+    )
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
     if input._array.ndim < 3:
-        raise RuntimeError(explain(f"{name} expects input to have at least 3 dimensions, but got input with "
-                                   f"{input._array.ndim} dimension(s)"))
+        raise RuntimeError(
+            explain(
+                f"{name} expects input to have at least 3 dimensions, but got input with "
+                f"{input._array.ndim} dimension(s)"
+            )
+        )
     return input._array.shape
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from
+    `groups` heaps in turn.
 
     RuntimeError where C is no multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
 
@@ -256,21 +384,35 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     tensor([0, 3, 1, 4, 2, 5])
     """
     if input._array.ndim < 3:
-        raise RuntimeError(explain("channel_shuffle expects input with > 2 dims, but got input with sizes "
-                                   f"{list(input.shape)}"))
+        raise RuntimeError(
+            explain(
+                "channel_shuffle expects input with > 2 dims, but got input with sizes "
+                f"{list(input.shape)}"
+            )
+        )
     if groups <= 0:
-        raise RuntimeError(explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}"))
+        raise RuntimeError(
+            explain(
+                f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+            )
+        )
     n, c, *rest = input._array.shape
     if c % groups:
-        raise RuntimeError(explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."))
+        raise RuntimeError(
+            explain(
+                f"Number of channels must be divisible by groups. Got {c} channels and {groups} "
+                "groups."
+            )
+        )
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
-    x = clone(x) if groups in (1, c) else x       # a copy even if no channel moves
+    x = clone(x) if groups in (1, c) else x  # a copy even if no channel moves
     return in_format_of(input, reshape(x, (n, c, *rest)))
 
 
 @composite(tensor=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: `channel_shuffle`, by another of torch's names.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: `channel_shuffle`, by another of torch's
+    names.
 
     >>> from rushlight.nn import functional as F
     >>> F.native_channel_shuffle(rushlight.arange(6.).reshape(1, 6, 1), groups=2).flatten()

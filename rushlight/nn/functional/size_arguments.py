@@ -1,4 +1,5 @@
 """Arguments that are one number, or one for each dimension: kernel sizes, strides, paddings."""
+
 from __future__ import annotations
 
 from operator import index
@@ -9,7 +10,8 @@ from rushlight.core.tensor import Tensor
 
 
 def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
-    """A tuple of n numbers, from one number or a sequence of length 1 or n. RuntimeError otherwise."""
+    """A tuple of n numbers, from one number or a sequence of length 1 or n. RuntimeError
+    otherwise."""
     if value.__class__ is int:
         return (value,) * n
     if not isinstance(value, (tuple, list)):
@@ -18,8 +20,13 @@ def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
     if len(found) == 1:
         return found * n
     if len(found) != n:
-        raise RuntimeError(explain(f"expected {name} to be a single integer value or a list of {n} values to match the "
-                                   f"convolution dimensions, but got {name}={list(value)}"))
+        raise RuntimeError(
+            explain(
+                f"expected {name} to be a single integer value or a list of {n} values to match "
+                "the "
+                f"convolution dimensions, but got {name}={list(value)}"
+            )
+        )
     return found
 
 
@@ -32,8 +39,14 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
         return input, False
     if ndim == n + 1:
         return input.unsqueeze(0), True
-    raise RuntimeError(explain(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of "
-                               f"size: {list(input.shape)}", "add or drop dimensions: unsqueeze(), flatten()"))
+    raise RuntimeError(
+        explain(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
+            "of "
+            f"size: {list(input.shape)}",
+            "add or drop dimensions: unsqueeze(), flatten()",
+        )
+    )
 
 
 def check_filled(input: Tensor, n: int) -> None:
@@ -41,9 +54,14 @@ def check_filled(input: Tensor, n: int) -> None:
     dimensions.
     """
     shape = input._array.shape
-    if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1:]:
-        raise RuntimeError(explain(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "
-                                   f"non-zero dimensions for input, but got: {list(shape)}"))
+    if len(shape) not in (n + 1, n + 2) or 0 in shape[-n - 1 :]:
+        raise RuntimeError(
+            explain(
+                f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size "
+                "and other "
+                f"non-zero dimensions for input, but got: {list(shape)}"
+            )
+        )
 
 
 def without_batch(output: Tensor, added: bool) -> Tensor:

@@ -1,4 +1,6 @@
-"""torch.nn.modules: the same classes under torch's paths, `from torch.nn.modules.batchnorm import _BatchNorm`."""
+"""torch.nn.modules: the same classes under torch's paths, `from torch.nn.modules.batchnorm import
+_BatchNorm`."""
+
 from __future__ import annotations
 
 import sys
@@ -13,6 +15,7 @@ from rushlight.nn import (
     conv,
     dropout,
     embedding,
+    flatten_resize,
     hooks,
     lazy,
     linear,
@@ -24,18 +27,36 @@ from rushlight.nn import (
     parameter,
     pooling,
     recurrent,
-    flatten_resize,
     transformer,
 )
 from rushlight.nn.modules import utils as utils
 
 # torch's file: ours
 FILES = {
-    "activation": activation, "adaptive": adaptive, "batchnorm": normalization, "channelshuffle": flatten_resize,
-    "container": containers, "conv": conv, "distance": flatten_resize, "dropout": dropout, "flatten": flatten_resize, "fold": flatten_resize,
-    "instancenorm": normalization, "lazy": lazy, "linear": linear, "loss": loss, "module": module, "multihead": multihead,
-    "normalization": normalization, "padding": padding, "pixelshuffle": flatten_resize, "pooling": pooling, "rnn": recurrent,
-    "sparse": embedding, "transformer": transformer, "upsampling": flatten_resize,
+    "activation": activation,
+    "adaptive": adaptive,
+    "batchnorm": normalization,
+    "channelshuffle": flatten_resize,
+    "container": containers,
+    "conv": conv,
+    "distance": flatten_resize,
+    "dropout": dropout,
+    "flatten": flatten_resize,
+    "fold": flatten_resize,
+    "instancenorm": normalization,
+    "lazy": lazy,
+    "linear": linear,
+    "loss": loss,
+    "module": module,
+    "multihead": multihead,
+    "normalization": normalization,
+    "padding": padding,
+    "pixelshuffle": flatten_resize,
+    "pooling": pooling,
+    "rnn": recurrent,
+    "sparse": embedding,
+    "transformer": transformer,
+    "upsampling": flatten_resize,
 }
 # classes that torch has in another file than we: by what the classes' names contain
 NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
@@ -43,8 +64,15 @@ ELSEWHERE = {
     normalization: NORMS,
     lazy: {**NORMS, "Conv": "conv", "Linear": "linear"},
     multihead: {"Multihead": "activation", "Linear": "linear"},
-    flatten_resize: {"ChannelShuffle": "channelshuffle", "Distance": "distance", "Cosine": "distance", "latten": "flatten",
-            "old": "fold", "Pixel": "pixelshuffle", "Upsampl": "upsampling"},
+    flatten_resize: {
+        "ChannelShuffle": "channelshuffle",
+        "Distance": "distance",
+        "Cosine": "distance",
+        "latten": "flatten",
+        "old": "fold",
+        "Pixel": "pixelshuffle",
+        "Upsampl": "upsampling",
+    },
 }
 
 
@@ -59,7 +87,9 @@ class File(ModuleType):
         return getattr(home, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])})
+        return sorted(
+            {*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])}
+        )
 
 
 def file_of(ours: ModuleType) -> str:
@@ -72,7 +102,9 @@ def place() -> None:
     shown: dict[str, list[type]] = {name: [] for name in FILES}
     for ours in dict.fromkeys(FILES.values()):
         kinds = module.Module, lazy.LazyModuleMixin
-        for cls in [c for c in vars(ours).values() if isinstance(c, type) and c.__module__ == ours.__name__]:
+        for cls in [
+            c for c in vars(ours).values() if isinstance(c, type) and c.__module__ == ours.__name__
+        ]:
             if issubclass(cls, kinds):
                 parts = ELSEWHERE.get(ours, {})
                 file = next((parts[part] for part in parts if part in cls.__name__), file_of(ours))
@@ -80,23 +112,47 @@ def place() -> None:
                 shown[file if FILES[file] is ours else file_of(ours)].append(cls)
     for name, classes in shown.items():
         shown_names.place(f"torch.nn.modules.{name}", globals()[name], classes)
-    shown_names.place("torch.nn.parameter", parameter, [
-        parameter.Parameter, parameter.Buffer, parameter.UninitializedParameter, parameter.UninitializedBuffer])
+    shown_names.place(
+        "torch.nn.parameter",
+        parameter,
+        [
+            parameter.Parameter,
+            parameter.Buffer,
+            parameter.UninitializedParameter,
+            parameter.UninitializedBuffer,
+        ],
+    )
 
 
 for _name, _found in FILES.items():
-    _classes = {name: value for name, value in vars(_found).items()
-                if isinstance(value, type) and issubclass(value, module.Module)}
-    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
-    vars(globals()[_name]).update(                # for programs that list vars(torch.nn.modules.activation)
-        {name: value for name, value in vars(_found).items() if not name.startswith("__")}, __file__=_found.__file__)
+    _classes = {
+        name: value
+        for name, value in vars(_found).items()
+        if isinstance(value, type) and issubclass(value, module.Module)
+    }
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(
+        f"{__name__}.{_name}", _found.__doc__
+    )
+    vars(globals()[_name]).update(  # for programs that list vars(torch.nn.modules.activation)
+        {name: value for name, value in vars(_found).items() if not name.startswith("__")},
+        __file__=_found.__file__,
+    )
     globals().update(_classes)
 place()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__all__":                         # of a package that is still being imported when this file is read
-        nn, apart = sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear     # modules.linear's alone
-        return sorted(n for n, value in globals().items() if isinstance(value, type) and issubclass(value, module.Module)
-                      and hasattr(nn, n) and value is not apart)
+    if name == "__all__":  # of a package that is still being imported when this file is read
+        nn, apart = (
+            sys.modules["rushlight.nn"],
+            multihead.NonDynamicallyQuantizableLinear,
+        )  # modules.linear's alone
+        return sorted(
+            n
+            for n, value in globals().items()
+            if isinstance(value, type)
+            and issubclass(value, module.Module)
+            and hasattr(nn, n)
+            and value is not apart
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,5 @@
 """One value for each dimension, under the names that users' modules import."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -7,24 +8,29 @@ from typing import Any
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
     """A function from one value to a tuple of n equal values; an iterable becomes a tuple."""
+
     def parse(x: Any) -> tuple:
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
+
     parse.__name__ = name
     return parse
 
 
-_single, _pair, _triple, _quadruple = (_ntuple(n, name) for n, name in (
-    (1, "_single"), (2, "_pair"), (3, "_triple"), (4, "_quadruple")))
+_single, _pair, _triple, _quadruple = (
+    _ntuple(n, name)
+    for n, name in ((1, "_single"), (2, "_pair"), (3, "_triple"), (4, "_quadruple"))
+)
 
 
 def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
-    """The elements from the last to the first, each n times: settings of a convolution as F.pad takes them."""
+    """The elements from the last to the first, each n times: settings of a convolution as F.pad
+    takes them."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as "module." from the names that have it, in place, also in the `_metadata` of versions: a model's
-    values that were saved inside another module.
+    """Take a prefix such as "module." from the names that have it, in place, also in the
+    `_metadata` of versions: a model's values that were saved inside another module.
 
     >>> values = {"module.weight": 1, "bias": 2}
     >>> consume_prefix_in_state_dict_if_present(values, "module.")
@@ -32,7 +38,11 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     {'bias': 2, 'weight': 1}
     """
     for key in [key for key in state_dict if key.startswith(prefix)]:
-        state_dict[key[len(prefix):]] = state_dict.pop(key)
+        state_dict[key[len(prefix) :]] = state_dict.pop(key)
     versions = getattr(state_dict, "_metadata", {})
-    for key in [key for key in versions if key and (key.startswith(prefix) or key == prefix.replace(".", ""))]:
-        versions[key[len(prefix):]] = versions.pop(key)
+    for key in [
+        key
+        for key in versions
+        if key and (key.startswith(prefix) or key == prefix.replace(".", ""))
+    ]:
+        versions[key[len(prefix) :]] = versions.pop(key)

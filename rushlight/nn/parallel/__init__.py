@@ -1,6 +1,7 @@
 """torch.nn.parallel on one CPU: wrappers of a module, which give its state the keys of torch's
 checkpoints.
 """
+
 from __future__ import annotations
 
 from rushlight.nn.parallel import distributed, scatter_gather
@@ -10,5 +11,14 @@ from rushlight.nn.parallel.parallel_apply import parallel_apply
 from rushlight.nn.parallel.replicate import replicate
 from rushlight.nn.parallel.scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "distributed", "gather", "parallel_apply",
-           "replicate", "scatter", "scatter_gather"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "distributed",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+    "scatter_gather",
+]

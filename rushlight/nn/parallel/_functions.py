@@ -1,10 +1,11 @@
 """What moves tensors between GPUs: names that libraries import and call only with several GPUs."""
+
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.function import Function
 from rushlight.base.device import present
+from rushlight.core.function import Function
 
 
 class Broadcast(Function):

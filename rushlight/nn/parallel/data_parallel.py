@@ -1,6 +1,7 @@
 """A module for several devices; there is only one: the module itself, under the name that
 checkpoints have.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +16,9 @@ class DataParallel(Module):
     odict_keys(['module.weight', 'module.bias'])
     """
 
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ):
         super().__init__()
         self.dim, self.module = dim, module
         self.device_ids: list[int] = []
@@ -24,7 +27,13 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
-                  module_kwargs: dict | None = None) -> Any:
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict | None = None,
+) -> Any:
     """`module(*inputs)`."""
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))

@@ -1,4 +1,5 @@
 """Copies of a module on several devices."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """torch.nn.utils: helpers for parameters and their gradients."""
+
 from importlib import import_module
 from typing import Any
 
@@ -15,10 +16,24 @@ from rushlight.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from rushlight.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 # Seldom used: loaded when first asked for.
-_MODULES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
-_HOME = {"fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
-         "fuse_linear_bn_weights": "fusion", "skip_init": "init",
-         "convert_conv2d_weight_memory_format": "memory_format", "convert_conv3d_weight_memory_format": "memory_format"}
+_MODULES = (
+    "fusion",
+    "init",
+    "memory_format",
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "stateless",
+)
+_HOME = {
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
+    "skip_init": "init",
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
+}
 
 
 def __getattr__(name: str) -> Any:

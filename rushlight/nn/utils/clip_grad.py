@@ -1,4 +1,5 @@
 """Gradients kept within bounds, in place."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -6,11 +7,11 @@ from collections.abc import Iterable
 from numpy import ndarray
 
 from rushlight.core.mode import mode, no_grad
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.shape.views import stack
-from rushlight.core.tensor import Tensor
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -22,8 +23,12 @@ def gradients(parameters: Tensors) -> list[Tensor]:
 
 
 @no_grad()
-def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                   foreach: bool | None = None) -> Tensor:
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """|(|t_1|_p, |t_2|_p, ...)|_p: the norm of all tensors as one vector.
 
     RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
@@ -36,16 +41,21 @@ def get_total_norm(tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite:
         return tensor(0.0)
     total = norm(stack([norm(t, norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
-        raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so "
-                           "it cannot "
-                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                           "`error_if_nonfinite=False`")
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+            "non-finite, so "
+            "it cannot "
+            "be clipped. To disable this error and scale the gradients by the non-finite norm "
+            "anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor,
-                          foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """g <- g min(1, max_norm / (total_norm + 1e-6)), all gradients, in place.
 
     >>> w = rushlight.ones(2, requires_grad=True)
@@ -56,13 +66,18 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
     """
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
     if mode().watch is None and factor._array.__class__ is ndarray and (factor._array == 1).all():
-        return                                    # x 1 = x: a pass over all gradients less. Programs are recorded with it
+        return  # x 1 = x: a pass over all gradients less. Programs are recorded with it
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 
 
-def clip_grad_norm_(parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                    foreach: bool | None = None) -> Tensor:
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scale the gradients in place so that their total norm is at most max_norm. Returns the total
     norm before.
 

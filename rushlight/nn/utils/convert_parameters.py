@@ -1,10 +1,11 @@
 """Parameters as one vector, and back."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rushlight.ops.shape.views import cat, reshape
 from rushlight.core.tensor import Tensor
+from rushlight.ops.shape.views import cat, reshape
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -17,7 +18,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """p_1, p_2, ... <- v: the parameters get the elements of a vector and share its memory. TypeError for no tensor.
+    """p_1, p_2, ... <- v: the parameters get the elements of a vector and share its memory.
+    TypeError for no tensor.
 
     >>> linear = rushlight.nn.Linear(2, 1)
     >>> rushlight.nn.utils.vector_to_parameters(rushlight.tensor([1., 2., 3.]), linear.parameters())
@@ -28,5 +30,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
     for p in parameters:
-        p.data = vec[start:start + p.numel()].view_as(p).data
+        p.data = vec[start : start + p.numel()].view_as(p).data
         start += p.numel()

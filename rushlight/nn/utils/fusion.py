@@ -1,20 +1,22 @@
 """A batch norm in evaluation is a linear map: the layer before it can do its work."""
+
 from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import ones_like, zeros_like
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.shape.views import reshape
-from rushlight.core.tensor import Tensor
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that computes bn(conv(x)), both in evaluation: a copy of `conv` with other weights.
+    """A convolution that computes bn(conv(x)), both in evaluation: a copy of `conv` with other
+    weights.
 
     `transpose`: of a transposed convolution. AssertionError in training mode.
 
@@ -38,7 +40,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """
     in_evaluation(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError(
+            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
+        )
     return fused(linear, bn, fuse_linear_bn_weights)
 
 
@@ -48,7 +52,9 @@ def fused(layer: Module, bn: Any, weights: Any) -> Module:
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Fusion needs running statistics: track_running_stats=True")
     made: Any = deepcopy(layer)
-    made.weight, made.bias = weights(made.weight, made.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+    made.weight, made.bias = weights(
+        made.weight, made.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
     return made
 
 
@@ -57,10 +63,18 @@ def in_evaluation(layer: Module, bn: Module) -> None:
         raise AssertionError("Fusion only for eval!")
 
 
-def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                         bn_w: Tensor | None, bn_b: Tensor | None,
-                         transpose: bool = False) -> tuple[Parameter, Parameter]:
-    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that computes both.
+def fuse_conv_bn_weights(
+    conv_w: Tensor,
+    conv_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor | None,
+    bn_b: Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that
+    computes both.
 
     >>> w, b, mean, var = rushlight.ones(1, 1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
     >>> w, b = rushlight.nn.utils.fuse_conv_bn_weights(w, b, mean, var, 0.0, None, None)
@@ -73,9 +87,17 @@ def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, b
     return like(conv_w, e.mul(conv_w, reshape(scale, shape)), conv_w), like(conv_b, shift, conv_w)
 
 
-def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
-                           bn_w: Tensor, bn_b: Tensor) -> tuple[Parameter, Parameter]:
-    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes both.
+def fuse_linear_bn_weights(
+    linear_w: Tensor,
+    linear_b: Tensor | None,
+    bn_rm: Tensor,
+    bn_rv: Tensor,
+    bn_eps: float,
+    bn_w: Tensor,
+    bn_b: Tensor,
+) -> tuple[Parameter, Parameter]:
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes
+    both.
 
     >>> w, b, mean, var = rushlight.ones(1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
     >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1), rushlight.zeros(1))
@@ -83,11 +105,19 @@ def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Ten
     (0.5, 2.0)
     """
     scale, shift = scale_and_shift(linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
-    return like(linear_w, e.mul(linear_w, reshape(scale, (-1, 1))), linear_w), like(linear_b, shift, linear_w)
+    return like(linear_w, e.mul(linear_w, reshape(scale, (-1, 1))), linear_w), like(
+        linear_b, shift, linear_w
+    )
 
 
-def scale_and_shift(bias: Tensor | None, mean: Tensor, var: Tensor, eps: float, weight: Tensor | None,
-                    beta: Tensor | None) -> tuple[Tensor, Tensor]:
+def scale_and_shift(
+    bias: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    eps: float,
+    weight: Tensor | None,
+    beta: Tensor | None,
+) -> tuple[Tensor, Tensor]:
     """s = weight / sqrt(var + eps), and (bias - mean) s + beta; what is missing is 0, or 1."""
     bias = zeros_like(mean) if bias is None else bias
     scale = e.mul(ones_like(mean) if weight is None else weight, e.rsqrt(e.add(var, eps)))

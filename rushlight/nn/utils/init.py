@@ -1,4 +1,5 @@
 """Create modules without initial values, for example before loading a state dict."""
+
 from __future__ import annotations
 
 import inspect
@@ -9,7 +10,8 @@ from rushlight.random import default_generator
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
-    """`module_cls(*args, **kwargs)`, of whose parameters only shape and dtype count; the generator stays as it was.
+    """`module_cls(*args, **kwargs)`, of whose parameters only shape and dtype count; the generator
+    stays as it was.
 
     RuntimeError unless the class is a module whose constructor takes `device`.
 

@@ -1,4 +1,5 @@
 """Memory formats of convolution weights. Here weights are always contiguous."""
+
 from __future__ import annotations
 
 from typing import Any, TypeVar
@@ -7,7 +8,8 @@ M = TypeVar("M")
 
 
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """module = module: its weights stay as they lie; what they compute is the same in any memory format.
+    """module = module: its weights stay as they lie; what they compute is the same in any memory
+    format.
 
     >>> conv = rushlight.nn.Conv2d(1, 2, 3)
     >>> rushlight.nn.utils.convert_conv2d_weight_memory_format(conv, rushlight.channels_last) is conv
@@ -17,7 +19,8 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """module = module: its weights stay as they lie; what they compute is the same in any memory format.
+    """module = module: its weights stay as they lie; what they compute is the same in any memory
+    format.
 
     >>> conv = rushlight.nn.Conv3d(1, 2, 3)
     >>> rushlight.nn.utils.convert_conv3d_weight_memory_format(conv, rushlight.channels_last_3d) is conv

@@ -1,15 +1,16 @@
 """Helpers of weight norm and spectral norm, in their old form and as parametrizations."""
+
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.linear import normalize
 from rushlight.nn.module import Module
-from rushlight.ops.math import elementwise as e
 from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.shape.views import permute, reshape
-from rushlight.core.tensor import Tensor
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
@@ -43,7 +44,8 @@ def largest_singular(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
 
 
 def find_hook(module: Module, kind: type[Any], name: str) -> tuple[Any, Any]:
-    """(key, hook) of the module's forward pre-hook of this class for the parameter `name`, or (None, None)."""
+    """(key, hook) of the module's forward pre-hook of this class for the parameter `name`, or
+    (None, None)."""
     hooks: dict[int, Any] = module._forward_pre_hooks
     for key, hook in hooks.items():
         if isinstance(hook, kind) and hook.name == name:

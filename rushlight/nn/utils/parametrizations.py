@@ -1,4 +1,5 @@
 """Parametrizations that weights often get: of unit length, of unit spectral norm, orthogonal."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,16 +8,16 @@ import numpy as np
 
 from rushlight import linalg
 from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.module import Module
 from rushlight.nn.utils.norm import as_matrix, largest_singular, norm_except_dim, unit, with_norm
 from rushlight.nn.utils.parametrize import register_parametrization
 from rushlight.nn.utils.spectral_norm import rows_of
+from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
-from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.shape.views import cat, tril
 from rushlight.ops.tensor.random_tensors import randn
-from rushlight.core.tensor import Tensor, created, from_array
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -37,10 +38,12 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the whole); returns the module.
+    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the
+    whole); returns the module.
 
-    g and v are `parametrizations.weight.original0` and `original1`; states of the older form, `weight_g` and `weight_v`,
-    load too. T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
+    g and v are `parametrizations.weight.original0` and `original1`; states of the older form,
+    `weight_g` and `weight_v`, load too. T. Salimans, D. Kingma, Weight Normalization,
+    https://arxiv.org/abs/1602.07868
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(3, 2))
     >>> m.parametrizations.weight.original0.shape
@@ -60,22 +63,33 @@ class OldKeys:
     def __call__(self, state: dict, prefix: str, *others: Any) -> None:
         for i, end in enumerate(("_g", "_v")):
             if prefix + self.name + end in state:
-                state[f"{prefix}parametrizations.{self.name}.original{i}"] = state.pop(prefix + self.name + end)
+                state[f"{prefix}parametrizations.{self.name}.original{i}"] = state.pop(
+                    prefix + self.name + end
+                )
 
 
 class _SpectralNorm(Module):
-    """weight / its largest singular value; the singular vectors are buffers, of a vector there are none."""
+    """weight / its largest singular value; the singular vectors are buffers, of a vector there are
+    none."""
 
     _u: Tensor
     _v: Tensor
 
-    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ):
         super().__init__()
         ndim = weight._array.ndim
         if not -ndim <= dim < ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but "
+                f"got {dim})"
+            )
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
         self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
         if ndim > 1:
             with no_grad():
@@ -105,16 +119,22 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-                  dim: int | None = None) -> Module:
-    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for ConvTranspose, else
-    0); returns the module. The value comes nearer by `n_power_iterations` steps whenever the weight is read in training.
-    ValueError for a name that is none. T. Miyato and others, Spectral Normalization, https://arxiv.org/abs/1802.05957
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
+    ConvTranspose, else 0); returns the module. The value comes nearer by `n_power_iterations` steps
+    whenever the weight is read in training. ValueError for a name that is none. T. Miyato and
+    others, Spectral Normalization, https://arxiv.org/abs/1802.05957
 
     >>> m = rushlight.nn.utils.parametrizations.spectral_norm(rushlight.nn.Linear(3, 2))
     >>> list(m.state_dict())[1:]
-    ['parametrizations.weight.original', 'parametrizations.weight.0._u', 'parametrizations.weight.0._v']
-    """
+    ['parametrizations.weight.original', 'parametrizations.weight.0._u',
+    'parametrizations.weight.0._v']"""
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
@@ -122,17 +142,18 @@ def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int 
     return register_parametrization(module, name, made)
 
 
-# -- orthogonal --------------------------------------------------------------------------------------------------------
+# -- orthogonal ------------------------------------------------------------------------------------
 
-algebra: Any = linalg                             # its functions are made from the table
+algebra: Any = linalg  # its functions are made from the table
 MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class _Orthogonal(Module):
-    """Matrices with orthonormal columns, or rows where these are fewer, from matrices without constraints.
+    """Matrices with orthonormal columns, or rows where these are fewer, from matrices without
+    constraints.
 
     `base` (with `use_trivialization`): the value is multiplied by it, so that any orthogonal value
-    can be assigned. """
+    can be assigned."""
 
     base: Tensor | None
 
@@ -147,7 +168,11 @@ class _Orthogonal(Module):
     def forward(self, X: Tensor) -> Tensor:
         rows, columns = X._array.shape[-2:]
         x = X.mT if rows < columns else X
-        q = reflections(x) if self.orthogonal_map == "householder" else rotation(x, self.orthogonal_map)
+        q = (
+            reflections(x)
+            if self.orthogonal_map == "householder"
+            else rotation(x, self.orthogonal_map)
+        )
         base = self._buffers.get("base")
         q = q if base is None else matmul(base, q)
         return q.mT if rows < columns else q
@@ -155,8 +180,11 @@ class _Orthogonal(Module):
     def right_inverse(self, Q: Tensor) -> Tensor:
         """What forward makes this value of; a matrix that is not orthogonal is made so first."""
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
-                             f"{Q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
+                "shape "
+                f"{Q.shape}."
+            )
         rows, columns = Q._array.shape[-2:]
         q = Q.mT if rows < columns else Q
         if "base" not in self._buffers:
@@ -167,21 +195,26 @@ class _Orthogonal(Module):
             n, k = q._array.shape[-2:]
             more = randn(*q._array.shape[:-2], n, n - k, dtype=q.dtype)
             self.base = made_orthogonal(cat([q, more], -1))
-        return from_array(0 - np.broadcast_to(np.eye(rows, columns, dtype=Q._array.dtype), Q._array.shape))
+        return from_array(
+            0 - np.broadcast_to(np.eye(rows, columns, dtype=Q._array.dtype), Q._array.shape)
+        )
 
     def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
         if self.orthogonal_map != "householder":
-            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
-                                      "parametrizations when use_trivialization=False.")
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley "
+                "parametrizations when use_trivialization=False."
+            )
         packed, tau = np.linalg.qr(q._array, "raw")
-        a = np.swapaxes(packed, -1, -2).copy()                # reflections below the diagonal; its signs are kept
+        a = np.swapaxes(packed, -1, -2).copy()  # reflections below the diagonal; its signs are kept
         i = np.arange(tau.shape[-1])
         a[..., i, i] = np.where(tau == 0, -1, 1) * np.sign(a[..., i, i])
         return from_array(np.swapaxes(a, -1, -2) if transposed else a)
 
 
 def rotation(x: Tensor, by: str) -> Tensor:
-    """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle of x (n, k) gives."""
+    """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle
+    of x (n, k) gives."""
     n, k = x._array.shape[-2:]
     lower = tril(x)
     if n != k:
@@ -198,10 +231,15 @@ def rotation(x: Tensor, by: str) -> Tensor:
 
 
 def reflections(x: Tensor) -> Tensor:
-    """The product of the Householder reflections below the diagonal of x, its columns with the diagonal's signs."""
+    """The product of the Householder reflections below the diagonal of x, its columns with the
+    diagonal's signs."""
     a = tril(x, -1)
     tau = 2.0 / e.add(r.sum(e.mul(a, a), (-2,)), 1)
-    signs = from_array(np.diagonal(x._array, axis1=-2, axis2=-1).astype(np.int32).astype(x._array.dtype)[..., None, :])
+    signs = from_array(
+        np.diagonal(x._array, axis1=-2, axis2=-1)
+        .astype(np.int32)
+        .astype(x._array.dtype)[..., None, :]
+    )
     return e.mul(algebra.householder_product(a, tau), signs)
 
 
@@ -209,7 +247,9 @@ def is_orthogonal(q: Tensor) -> bool:
     """Whether q^H q is the identity, to 100 times the dtype's precision."""
     a = q._array
     product = np.swapaxes(a.conj(), -1, -2) @ a
-    return np.allclose(product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1])
+    return np.allclose(
+        product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1]
+    )
 
 
 def made_orthogonal(a: Tensor) -> Tensor:
@@ -219,10 +259,15 @@ def made_orthogonal(a: Tensor) -> Tensor:
     return from_array((q * np.sign(diagonal)[..., None, :]).astype(a._array.dtype))
 
 
-def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
-               use_trivialization: bool = True) -> Module:
-    """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of them; returns the
-    module.
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of
+    them; returns the module.
 
     `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder' (the
     others): how an unconstrained matrix becomes one. `use_trivialization`: times a fixed orthogonal
@@ -238,12 +283,17 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight._array.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} dimensions.")
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} "
+            "dimensions."
+        )
     if orthogonal_map is None:
         square = weight._array.shape[-2] == weight._array.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-                         f"Got: {orthogonal_map}")
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}"
+        )
     made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

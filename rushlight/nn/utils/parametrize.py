@@ -1,8 +1,10 @@
-"""Parameters computed from others by modules: weight = f(original), written anew whenever it is read.
+"""Parameters computed from others by modules: weight = f(original), written anew whenever it is
+read.
 
-`register_parametrization(m, "weight", f)` moves the parameter to `m.parametrizations.weight.original`, and makes `m` an
-instance of a class, Parametrized..., in which `weight` is a property.
-"""
+`register_parametrization(m, "weight", f)` moves the parameter to
+`m.parametrizations.weight.original`, and makes `m` an instance of a class, Parametrized..., in
+which `weight` is a property."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,26 +15,36 @@ from functools import lru_cache
 from typing import Any
 
 from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor
 from rushlight.nn.containers import ModuleDict, ModuleList
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.core.tensor import Tensor
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
 
 # (id of a module, name) -> what was computed, inside `cached()`; None outside.
-CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar("parametrized values", default=None)
+CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar(
+    "parametrized values", default=None
+)
 
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it every parametrized tensor is computed once: for layers whose weight is used several times.
+    """Within it every parametrized tensor is computed once: for layers whose weight is used several
+    times.
 
     >>> with rushlight.nn.utils.parametrize.cached():
     ...     pass
     """
-    if CACHE.get() is not None:                   # only the outermost context ends the cache
+    if CACHE.get() is not None:  # only the outermost context ends the cache
         yield
         return
     token = CACHE.set({})
@@ -68,16 +80,24 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    with suppress(NotImplementedError):       # it may be for values given later alone
+                    with suppress(NotImplementedError):  # it may be for values given later alone
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                             f"{type(new).__name__}")
-        self.is_tensor, self.ntensors = isinstance(new, Tensor), 1 if isinstance(new, Tensor) else len(new)
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                "Got "
+                f"{type(new).__name__}"
+            )
+        self.is_tensor, self.ntensors = (
+            isinstance(new, Tensor),
+            1 if isinstance(new, Tensor) else len(new),
+        )
         if isinstance(new, Tensor):
             if new.dtype != dtype:
-                raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                                 f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}")
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
             put(original, new)
             register(self, "original", original)
         else:
@@ -88,8 +108,11 @@ class ParametrizationList(ModuleList):
     def _register_parts(self, parts: Sequence[Any], original: Tensor) -> None:
         for i, part in enumerate(parts):
             if not isinstance(part, Tensor):
-                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                                 f"element {i} of the sequence with type {type(part).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                    "tuple...). Got "
+                    f"element {i} of the sequence with type {type(part).__name__}."
+                )
             if isinstance(original, Parameter):
                 part = Parameter(part, original.requires_grad)
             register(self, f"original{i}", part.requires_grad_(original.requires_grad))
@@ -105,21 +128,35 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
                 value = module.right_inverse(value)
         parts: Any = [value] if self.is_tensor else value
         olds = self._originals()
         if not self.is_tensor and not isinstance(value, Sequence):
-            raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
+            raise ValueError(
+                f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}."
+            )
         if len(parts) != self.ntensors:
-            raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
-                             f"sequence of length {len(parts)}.")
+            raise ValueError(
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                "Got a "
+                f"sequence of length {len(parts)}."
+            )
         for i, (part, old) in enumerate(zip(parts, olds)):
-            which = "`right_inverse` should return a tensor" if self.is_tensor else f"Tensor {i} of `right_inverse`"
+            which = (
+                "`right_inverse` should return a tensor"
+                if self.is_tensor
+                else f"Tensor {i} of `right_inverse`"
+            )
             if not isinstance(part, Tensor):
                 raise ValueError(f"{which}. Got {type(part).__name__}")
             if part.dtype != old.dtype:
-                raise ValueError(f"{which} may not change the dtype: it has {part.dtype}, and the original {old.dtype}")
+                raise ValueError(
+                    f"{which} may not change the dtype: it has {part.dtype}, and the original "
+                    f"{old.dtype}"
+                )
         for part, old in zip(parts, olds):
             put(old, part)
 
@@ -138,18 +175,28 @@ def put(old: Tensor, new: Tensor) -> None:
         old.data = new.detach().clone()
 
 
-def same_kind(value: Any, shape: tuple, dtype: Any, old: str = "unparametrized ", new: str = "parametrized ",
-              the: str = "") -> None:
+def same_kind(
+    value: Any,
+    shape: tuple,
+    dtype: Any,
+    old: str = "unparametrized ",
+    new: str = "parametrized ",
+    the: str = "",
+) -> None:
     """ValueError, in torch's words, unless the value is a tensor of this shape and dtype."""
     flag = f"unless {the}`unsafe` flag is enabled."
     if not isinstance(value, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
     if value.dtype != dtype:
-        raise ValueError(f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
-                         f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}")
+        raise ValueError(
+            f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
+            f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}"
+        )
     if value.shape != shape:
-        raise ValueError(f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
-                         f"{old}shape: {shape}\n{new}shape: {value.shape}")
+        raise ValueError(
+            f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
+            f"{old}shape: {shape}\n{new}shape: {value.shape}"
+        )
 
 
 def register(module: Module, name: str, tensor: Tensor) -> None:
@@ -160,27 +207,41 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
         module.register_buffer(name, tensor)
 
 
-# -- classes in which parametrized tensors are properties --------------------------------------------------------------
+# -- classes in which parametrized tensors are properties ------------------------------------------
+
 
 @lru_cache(maxsize=256)
 def parametrized_class(base: type, names: tuple[str, ...]) -> type:
     """The subclass of `base` that computes these names; all modules of that class share it."""
+
     def refuse(self: Any) -> Any:
-        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
-                           "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-                           "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+        )
 
     def copied(self: Any, memo: dict) -> Any:
         twin = memo[id(self)] = object.__new__(type(self))
         twin.__dict__.update(deepcopy(self.__dict__, memo))
         return twin
-    return type(f"Parametrized{base.__name__}", (base,), {
-        "__module__": __name__, "__getstate__": refuse, "__deepcopy__": copied, "_parametrized": base,
-        **{name: property(*accessors(name)) for name in names}})
+
+    return type(
+        f"Parametrized{base.__name__}",
+        (base,),
+        {
+            "__module__": __name__,
+            "__getstate__": refuse,
+            "__deepcopy__": copied,
+            "_parametrized": base,
+            **{name: property(*accessors(name)) for name in names},
+        },
+    )
 
 
 def accessors(name: str) -> tuple[Callable, Callable]:
     """The getter and the setter of one parametrized tensor."""
+
     def get(self: Module) -> Tensor:
         cache = CACHE.get()
         if cache is None:
@@ -195,6 +256,7 @@ def accessors(name: str) -> tuple[Callable, Callable]:
         if cache is not None:
             cache.pop((id(self), name), None)
         self.parametrizations[name].right_inverse(value)
+
     return get, set
 
 
@@ -205,10 +267,12 @@ def reclass(module: Module) -> None:
     module.__class__ = parametrized_class(base, names) if names else base
 
 
-# -- what users call ---------------------------------------------------------------------------------------------------
+# -- what users call -------------------------------------------------------------------------------
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
-                             unsafe: bool = False) -> Module:
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations
     gets one more.
 
@@ -236,8 +300,11 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         module.parametrizations[tensor_name] = chain
         reclass(module)
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-                         f"'{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+            "with name "
+            f"'{tensor_name}'"
+        )
     return module
 
 
@@ -250,8 +317,13 @@ def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> 
         if hasattr(parametrization, "right_inverse"):
             back = parametrization.right_inverse(old)
             if not isinstance(back, Tensor):
-                raise ValueError("parametrization.right_inverse must return a tensor. Got: " + type(back).__name__)
-            same_kind(back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the ")
+                raise ValueError(
+                    "parametrization.right_inverse must return a tensor. Got: "
+                    + type(back).__name__
+                )
+            same_kind(
+                back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the "
+            )
     chain.append(parametrization)
     chain.unsafe |= unsafe
 
@@ -270,11 +342,13 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
     """weight = its computed value, or the original, an ordinary tensor again. Returns the module.
 
-    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`) where there are several
-    originals.
+    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`)
+    where there are several originals.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m, "weight").named_parameters()]
@@ -290,12 +364,19 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         if chain.is_tensor:
             put(first, value)
         else:
-            first = Parameter(value.detach(), first.requires_grad) if isinstance(first, Parameter) else value
+            first = (
+                Parameter(value.detach(), first.requires_grad)
+                if isinstance(first, Parameter)
+                else value
+            )
     elif chain.is_tensor:
         first = chain.original
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
-                         "terms of a sequence of tensors.")
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in "
+            "terms of a sequence of tensors."
+        )
     del module.parametrizations[tensor_name]
     reclass(module)
     if not len(module.parametrizations):
@@ -314,8 +395,9 @@ def type_before_parametrizations(module: Module) -> type:
     return getattr(type(module), "_parametrized", type(module))
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
-                                         tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
     """to_module's weight = from_module's: parametrizations and their values, for one tensor or all.
     Returns to_module.
 
@@ -324,8 +406,11 @@ def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
     >>> to.weight.equal(m.weight), rushlight.nn.utils.parametrize.is_parametrized(to)
     (True, True)
     """
-    names: Iterable[str] = [tensor_name] if tensor_name is not None else (
-        list(from_module.parametrizations) if is_parametrized(from_module) else [])
+    names: Iterable[str] = (
+        [tensor_name]
+        if tensor_name is not None
+        else (list(from_module.parametrizations) if is_parametrized(from_module) else [])
+    )
     for name in names:
         if not is_parametrized(from_module, name):
             raise ValueError(f"Module {from_module} does not have a parametrization on {name}")

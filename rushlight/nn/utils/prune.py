@@ -1,8 +1,8 @@
 """Pruning: parameters with elements set to 0 by a mask, weight = weight_orig * weight_mask.
 
-The parameter becomes `weight_orig`, which is trained on, the mask the buffer `weight_mask`, and a hook computes the
-weight before each forward. Pruning again removes elements of what is left.
-"""
+The parameter becomes `weight_orig`, which is trained on, the mask the buffer `weight_mask`, and a
+hook computes the weight before each forward. Pruning again removes elements of what is left."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -10,24 +10,42 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import ones_like
 from rushlight.nn.module import Module
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.shape.views import cat, reshape, to
 from rushlight.ops.tensor.random_tensors import rand_like
-from rushlight.core.tensor import Tensor, from_array
 
-__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
-           "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
-           "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
+__all__ = [
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
+    "custom_from_mask",
+    "global_unstructured",
+    "identity",
+    "is_pruned",
+    "l1_unstructured",
+    "ln_structured",
+    "random_structured",
+    "random_unstructured",
+    "remove",
+]
 
 
 class BasePruningMethod:
-    """weight = weight_orig * compute_mask(weight_orig, mask so far): a way of pruning, and the hook that applies it.
+    """weight = weight_orig * compute_mask(weight_orig, mask so far): a way of pruning, and the hook
+    that applies it.
 
-    A subclass defines `compute_mask(t, default_mask)`, 1 for what stays. `PRUNING_TYPE`: 'unstructured' removes elements,
-    'structured' slices, 'global' elements of several tensors at once.
+    A subclass defines `compute_mask(t, default_mask)`, 1 for what stays. `PRUNING_TYPE`:
+    'unstructured' removes elements, 'structured' slices, 'global' elements of several tensors at
+    once.
 
     >>> class Least(rushlight.nn.utils.prune.BasePruningMethod):
     ...     def compute_mask(self, t, default_mask):
@@ -50,11 +68,19 @@ class BasePruningMethod:
         """The original times the mask."""
         name = self._tensor_name
         mask = getattr(module, name + "_mask")
-        return e.mul(mask.to(getattr(module, name + "_orig").dtype), getattr(module, name + "_orig"))
+        return e.mul(
+            mask.to(getattr(module, name + "_orig").dtype), getattr(module, name + "_orig")
+        )
 
     @classmethod
-    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None,
-              **kwargs: Any) -> BasePruningMethod:
+    def apply(
+        cls,
+        module: Module,
+        name: str,
+        *args: Any,
+        importance_scores: Tensor | None = None,
+        **kwargs: Any,
+    ) -> BasePruningMethod:
         """Prune a parameter of the module; one pruned before loses elements of what is left."""
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -62,8 +88,16 @@ class BasePruningMethod:
         fresh = before is None
         original = getattr(module, name) if fresh else getattr(module, name + "_orig")
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
-        scores = importance_scores if importance_scores is not None else original if fresh else getattr(module, name)
+            raise AssertionError(
+                f"importance_scores should have the same shape as parameter {name} of {module}"
+            )
+        scores = (
+            importance_scores
+            if importance_scores is not None
+            else original
+            if fresh
+            else getattr(module, name)
+        )
         old = ones_like(scores) if fresh else getattr(module, name + "_mask").to(scores.dtype)
         chain: BasePruningMethod = method
         if before is not None:
@@ -72,7 +106,7 @@ class BasePruningMethod:
             chain._tensor_name = name
             for one in (*(hook if isinstance(hook, PruningContainer) else (hook,)), method):
                 chain.add_pruning_method(one)
-        mask = chain.compute_mask(scores, old)                # may refuse: nothing is changed before
+        mask = chain.compute_mask(scores, old)  # may refuse: nothing is changed before
         if before is not None:
             del module._forward_pre_hooks[key]
         else:
@@ -83,12 +117,16 @@ class BasePruningMethod:
         module.register_forward_pre_hook(chain)
         return chain
 
-    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
+    def prune(
+        self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
+    ) -> Tensor:
         """The tensor with elements set to 0, without a module."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
             raise AssertionError("importance_scores should have the same shape as tensor t")
-        return e.mul(t, self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask))
+        return e.mul(
+            t, self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask)
+        )
 
     def remove(self, module: Module) -> None:
         """Make the pruned value an ordinary parameter: what was removed stays 0."""
@@ -134,8 +172,10 @@ class PruningContainer(BasePruningMethod):
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
-            raise ValueError("Can only add pruning methods acting on the parameter named "
-                             f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'")
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'"
+            )
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -157,10 +197,12 @@ class PruningContainer(BasePruningMethod):
         kept = default_mask._array != 0
         mask = to(default_mask.clone(), t.dtype)
         if method.PRUNING_TYPE != "structured":
-            part = method.compute_mask(from_array(t._array[kept]), from_array(default_mask._array[kept]))
+            part = method.compute_mask(
+                from_array(t._array[kept]), from_array(default_mask._array[kept])
+            )
             mask._array[kept] = part._array
             return mask
-        dim = method.dim % t._array.ndim           # type: ignore[attr-defined]
+        dim = method.dim % t._array.ndim  # type: ignore[attr-defined]
         slices = np.flatnonzero(kept.any(tuple(d for d in range(kept.ndim) if d != dim)))
         at = (slice(None),) * dim + (slices,)
         part = method.compute_mask(from_array(t._array[at]), from_array(default_mask._array[at]))
@@ -229,7 +271,8 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a fraction.
+    """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a
+    fraction.
 
     >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3., 4.], [1., 2.]]))
     tensor([[3., 4.],
@@ -263,25 +306,34 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if self.mask.shape != default_mask.shape:
-            raise ValueError(f"the mask has shape {tuple(self.mask.shape)}, the tensor {tuple(default_mask.shape)}")
+            raise ValueError(
+                f"the mask has shape {tuple(self.mask.shape)}, the tensor "
+                f"{tuple(default_mask.shape)}"
+            )
         return e.mul(default_mask, self.mask.to(default_mask.dtype))
 
 
-# -- how many, and which -----------------------------------------------------------------------------------------------
+# -- how many, and which ---------------------------------------------------------------------------
+
 
 def check_amount(amount: Any) -> None:
     """TypeError for what is no number, ValueError for a negative one or a fraction above 1."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+            "integer"
+        )
 
 
 def count(amount: float, size: int) -> int:
     """How many of `size` things. ValueError for more than there are."""
     if isinstance(amount, int):
         if amount > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+            raise ValueError(
+                f"amount={amount} should be smaller than the number of parameters to prune={size}"
+            )
         return amount
     return round(amount * size)
 
@@ -291,8 +343,11 @@ def slices_of(t: Tensor, dim: int) -> int:
     dimension.
     """
     if t._array.ndim < 2:
-        raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                         f"{t.shape} with {t._array.ndim} dims")
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            "shape "
+            f"{t.shape} with {t._array.ndim} dims"
+        )
     if not -t._array.ndim <= dim < t._array.ndim:
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
     return t._array.shape[dim]
@@ -316,7 +371,8 @@ def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
     return made
 
 
-# -- what users call ---------------------------------------------------------------------------------------------------
+# -- what users call -------------------------------------------------------------------------------
+
 
 def identity(module: Module, name: str) -> Module:
     """weight = weight_orig * 1: gives a parameter a mask of ones. Returns the module.
@@ -330,7 +386,8 @@ def identity(module: Module, name: str) -> Module:
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction. Returns the module.
+    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction.
+    Returns the module.
 
     >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> m.weight_mask.sum()
@@ -340,8 +397,11 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
-    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a fraction. Returns the module.
+def l1_unstructured(
+    module: Module, name: str, amount: float, importance_scores: Tensor | None = None
+) -> Module:
+    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a
+    fraction. Returns the module.
 
     >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> int((m.weight == 0).sum()), list(m.state_dict())
@@ -352,7 +412,8 @@ def l1_unstructured(module: Module, name: str, amount: float, importance_scores:
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a fraction. Returns the module.
+    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a
+    fraction. Returns the module.
 
     >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight", amount=1, dim=0)
     >>> m.weight_mask.sum()  # 2 of 3 rows
@@ -362,9 +423,16 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
     return module
 
 
-def ln_structured(module: Module, name: str, amount: float, n: Any, dim: int,
-                  importance_scores: Tensor | None = None) -> Module:
-    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a fraction. Returns the module.
+def ln_structured(
+    module: Module,
+    name: str,
+    amount: float,
+    n: Any,
+    dim: int,
+    importance_scores: Tensor | None = None,
+) -> Module:
+    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a
+    fraction. Returns the module.
 
     >>> m = rushlight.nn.Linear(2, 2)
     >>> m.weight.data = rushlight.tensor([[3., 4.], [1., 2.]])
@@ -387,13 +455,17 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     return module
 
 
-def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
-                        importance_scores: dict | None = None, **kwargs: Any) -> None:
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: dict | None = None,
+    **kwargs: Any,
+) -> None:
     """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were
     one tensor.
 
-    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for other
-    arguments, or a structured method.
+    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of
+    them. TypeError for other arguments, or a structured method.
 
     >>> prune, a, b = rushlight.nn.utils.prune, rushlight.nn.Linear(2, 1), rushlight.nn.Linear(2, 1)
     >>> a.weight.data, b.weight.data = rushlight.tensor([[1., 4.]]), rushlight.tensor([[2., 3.]])
@@ -408,23 +480,28 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     if pruning_method.PRUNING_TYPE != "unstructured":
-        raise TypeError("Only \"unstructured\" PRUNING_TYPE supported for the `pruning_method`. Found method "
-                        f"{pruning_method} of type {pruning_method.PRUNING_TYPE}")
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {pruning_method.PRUNING_TYPE}"
+        )
     values = [scores.get((m, name), getattr(m, name)).detach() for m, name in pairs]
     masks = [getattr(m, name + "_mask", ones_like(getattr(m, name))) for m, name in pairs]
     method = pruning_method(**kwargs)
     method._tensor_name = ""
     container = PruningContainer(method)
-    final = container.compute_mask(cat([reshape(v, (-1,)) for v in values]), cat([reshape(k, (-1,)) for k in masks]))
+    final = container.compute_mask(
+        cat([reshape(v, (-1,)) for v in values]), cat([reshape(k, (-1,)) for k in masks])
+    )
     start = 0
     for (module, name), value in zip(pairs, values):
         size = value.numel()
-        custom_from_mask(module, name, reshape(final[start:start + size], value.shape))
+        custom_from_mask(module, name, reshape(final[start : start + size], value.shape))
         start += size
 
 
 def remove(module: Module, name: str) -> Module:
-    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns the module.
+    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns
+    the module.
 
     ValueError if it is not pruned.
 
@@ -435,7 +512,9 @@ def remove(module: Module, name: str) -> Module:
     """
     found = hook_of(module, name)
     if found is None:
-        raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+        raise ValueError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+        )
     key, hook = found
     hook.remove(module)
     del module._forward_pre_hooks[key]
@@ -449,5 +528,8 @@ def is_pruned(module: Module) -> bool:
     >>> prune.is_pruned(m), prune.is_pruned(prune.identity(m, "bias"))
     (False, True)
     """
-    return any(isinstance(hook, BasePruningMethod)
-               for m in module.modules() for hook in m._forward_pre_hooks.values())
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for m in module.modules()
+        for hook in m._forward_pre_hooks.values()
+    )

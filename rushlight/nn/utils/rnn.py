@@ -1,8 +1,9 @@
 """Sequences of different lengths: padded to one length, or packed without padding.
 
-Packed data hold step 0 of all sequences, then step 1 of those that have one, and so on; the longest sequence comes
-first. `batch_sizes` says how many rows each step has. So a recurrent layer meets every row once, and no padding.
-"""
+Packed data hold step 0 of all sequences, then step 1 of those that have one, and so on; the longest
+sequence comes first. `batch_sizes` says how many rows each step has. So a recurrent layer meets
+every row once, and no padding."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -13,12 +14,20 @@ from numpy import ndarray
 
 from rushlight.base.device import present
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.ops.index.along_dim import index_copy, index_select
 from rushlight.ops.shape.views import cat, reshape
-from rushlight.core.tensor import Tensor, created, from_array
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
 
 
 class _Parts(NamedTuple):
@@ -31,7 +40,8 @@ class _Parts(NamedTuple):
 class PackedSequence(_Parts):
     """`data` (rows, *), `batch_sizes` (steps,), and how the sequences were sorted, or None.
 
-    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules take it and return one.
+    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules take it and return
+    one.
 
     >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])]).data
     tensor([1, 4, 2, 3])
@@ -39,9 +49,14 @@ class PackedSequence(_Parts):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
-                unsorted_indices: Tensor | None = None) -> PackedSequence:
-        if batch_sizes is None:                   # PackedSequence((data, batch_sizes))
+    def __new__(
+        cls,
+        data: Any,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
+        if batch_sizes is None:  # PackedSequence((data, batch_sizes))
             if not isinstance(data, (list, tuple)) or len(data) != 2:
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
@@ -82,12 +97,21 @@ def _conversion(name: str, dtype: str) -> Any:
     def convert(self: PackedSequence) -> PackedSequence:
         data = getattr(self.data, name)()
         return self if data is self.data else type(self)(data, *self[1:])
+
     convert.__name__, convert.__doc__ = name, f"With the data as {dtype}."
     return convert
 
 
-for _name, _dtype in {"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32",
-                      "short": "int16", "char": "int8", "byte": "uint8"}.items():
+for _name, _dtype in {
+    "double": "float64",
+    "float": "float32",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+}.items():
     setattr(PackedSequence, _name, _conversion(_name, _dtype))
 
 
@@ -109,14 +133,21 @@ def of(array: ndarray) -> Tensor:
     return created(from_array(array))
 
 
-# -- padded <-> packed -----------------------------------------------------------------------------------------------
+# -- padded <-> packed -----------------------------------------------------------------------------
 
-def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
-                         enforce_sorted: bool = True) -> PackedSequence:
-    """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *) if `batch_first`.
 
-    With `enforce_sorted` the lengths must not grow; else the sequences are sorted, and sorted back where they are
-    unpacked. RuntimeError for lengths that are not sorted, not positive, longer than T or not B in number.
+def pack_padded_sequence(
+    input: Tensor,
+    lengths: Tensor | Sequence[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
+    """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *)
+    if `batch_first`.
+
+    With `enforce_sorted` the lengths must not grow; else the sequences are sorted, and sorted back
+    where they are unpacked. RuntimeError for lengths that are not sorted, not positive, longer than
+    T or not B in number.
 
     >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
     >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
@@ -132,32 +163,53 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
     row = row if order is None else order[row]
     places = row * steps + step if batch_first else step * batch + row
     flat = reshape(input, (steps * batch, *input._array.shape[2:]))
-    return PackedSequence(index_select(flat, 0, of(places)), of(_batch_sizes(n)),
-                          None if order is None else of(order))
+    return PackedSequence(
+        index_select(flat, 0, of(places)), of(_batch_sizes(n)), None if order is None else of(order)
+    )
 
 
 def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     """RuntimeError unless the lengths n, sorted by now, fit the input."""
     shape = input._array.shape
     if n.ndim != 1:
-        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor"
+        )
     if input._array.size == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(shape) < 2:
-        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence "
-                         f"takes (steps, batch, *), not {len(shape)}D")
+        raise IndexError(
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1): "
+            "pack_padded_sequence "
+            f"takes (steps, batch, *), not {len(shape)}D"
+        )
     if len(n) != shape[1 - batch_first]:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
-                           f"(batch_size={shape[1 - batch_first]})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
+            f"(batch_size={shape[1 - batch_first]})"
+        )
     if np.any(n[1:] > n[:-1]):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
-                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
-                           "requirement if you do not need ONNX exportability.")
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
+            "You can "
+            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep "
+            "this "
+            "requirement if you do not need ONNX exportability."
+        )
     if n[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0"
+        )
     if n[0] > shape[batch_first]:
-        raise RuntimeError(explain(f"pack_padded_sequence: a length is {n[0]}, but the input has "
-                                   f"{shape[batch_first]} steps", "is it batch_first=True?", input=tuple(shape)))
+        raise RuntimeError(
+            explain(
+                f"pack_padded_sequence: a length is {n[0]}, but the input has "
+                f"{shape[batch_first]} steps",
+                "is it batch_first=True?",
+                input=tuple(shape),
+            )
+        )
 
 
 def _batch_sizes(lengths: ndarray) -> ndarray:
@@ -171,12 +223,16 @@ def _places(lengths: ndarray) -> tuple[ndarray, ndarray]:
     return step, row
 
 
-def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
-                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
     """(padded, lengths) from packed data, in the order in which the sequences were packed.
 
-    Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`. ValueError if that is
-    too short.
+    Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`.
+    ValueError if that is too short.
 
     >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
     >>> rushlight.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
@@ -186,8 +242,11 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     sizes = np.array(steps_of(sequence))
     longest, batch = len(sizes), int(sizes[0])
     if total_length is not None and total_length < longest:
-        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
-                         f"total_length={total_length} and max sequence length being {longest}")
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in input, "
+            "but got "
+            f"total_length={total_length} and max sequence length being {longest}"
+        )
     steps = longest if total_length is None else total_length
     lengths = np.count_nonzero(sizes[:, None] > np.arange(batch), axis=0)
     step, row = _places(lengths)
@@ -203,7 +262,9 @@ def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value
     """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
     rest = rows._array.shape[1:]
     dtype = rows._array.dtype
-    blank = of(np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype))
+    blank = of(
+        np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype)
+    )
     return reshape(index_copy(blank, 0, of(places), rows), (*shape, *rest))
 
 
@@ -214,24 +275,35 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     >>> rushlight.nn.utils.rnn.unpack_sequence(packed)
     [tensor([1, 2, 3]), tensor([4])]
     """
-    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
+    return unpad_sequence(
+        *pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True
+    )
 
 
-# -- lists of sequences <-> padded and packed ------------------------------------------------------------------------
+# -- lists of sequences <-> padded and packed ------------------------------------------------------
 
-def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
-                 padding_side: str = "right") -> Tensor:
-    """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first one's dtype.
 
-    Those shorter than the longest end, or with `padding_side="left"` begin, in `padding_value`. RuntimeError for no
-    sequences, and for shapes that differ beyond their length.
+def pad_sequence(
+    sequences: Any,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first
+    one's dtype.
+
+    Those shorter than the longest end, or with `padding_side="left"` begin, in `padding_value`.
+    RuntimeError for no sequences, and for shapes that differ beyond their length.
 
     >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])], batch_first=True)
     tensor([[1, 2],
             [3, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
     given = list(sequences)
     _check_sequences(given, padding_side)
     lengths = np.array([len(t._array) for t in given])
@@ -250,16 +322,24 @@ def _check_sequences(given: list[Tensor], padding_side: str) -> None:
     if not given:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
     rest = given[0]._array.shape[1:]
     for t in given:
         if t._array.ndim == 0 or t._array.shape[1:] != rest:
-            raise RuntimeError(explain(f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
-                                       f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
-                                       "only the first dimension, the length, may differ"))
+            raise RuntimeError(
+                explain(
+                    f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
+                    f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
+                    "only the first dimension, the length, may differ",
+                )
+            )
 
 
-def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+) -> list[Tensor]:
     """The first lengths[b] steps of each sequence, from (T, B, *), or (B, T, *) if `batch_first`.
 
     >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]), rushlight.tensor([2, 1]), True)
@@ -268,8 +348,10 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     n = lengths.tolist()
     found = padded_sequences.unbind(0 if batch_first else 1)
     if len(n) != len(found):
-        raise ValueError(f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
-                         f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1")
+        raise ValueError(
+            f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
+            f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
+        )
     return [sequence[:k] for sequence, k in zip(found, n)]
 
 
@@ -279,5 +361,6 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4, 5])]).batch_sizes
     tensor([2, 2, 1])
     """
-    return pack_padded_sequence(pad_sequence(sequences), [len(t._array) for t in sequences],
-                                enforce_sorted=enforce_sorted)
+    return pack_padded_sequence(
+        pad_sequence(sequences), [len(t._array) for t in sequences], enforce_sorted=enforce_sorted
+    )

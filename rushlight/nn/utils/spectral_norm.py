@@ -1,27 +1,31 @@
 """Spectral norm by a hook: the old form, which old checkpoints use."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import _ConvTransposeNd
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import as_matrix, find_hook, largest_singular, unit
-from rushlight.ops.math import elementwise as e
 from rushlight.ops.linalg.matmul_api import matmul
-from rushlight.core.tensor import Tensor
+from rushlight.ops.math import elementwise as e
 
 
 class SpectralNorm:
     """The hook that divides the weight by its largest singular value before each forward.
 
-    The singular vectors are buffers. Each forward in training improves them by `n_power_iterations` steps.
-    """
+    The singular vectors are buffers. Each forward in training improves them by `n_power_iterations`
+    steps."""
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float):
         if n_power_iterations <= 0:
-            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but got "
+                f"n_power_iterations={n_power_iterations}"
+            )
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
@@ -33,18 +37,27 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(unit(matmul(matrix.T, u), self.eps))
                     u.copy_(unit(matmul(matrix, v), self.eps))
-            u, v = u.clone(), v.clone()           # the next forward writes to the buffers, perhaps before backward
+            u, v = (
+                u.clone(),
+                v.clone(),
+            )  # the next forward writes to the buffers, perhaps before backward
         return e.div(weight, largest_singular(matrix, u, v))
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
-def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-                  dim: int | None = None) -> Module:
-    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for ConvTranspose, else
-    0). The weight itself becomes `weight_orig`, the singular vectors buffers `weight_u` and `weight_v`. Returns the
-    module. RuntimeError if it has one already. `parametrizations.spectral_norm` is its newer form.
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
+    ConvTranspose, else 0). The weight itself becomes `weight_orig`, the singular vectors buffers
+    `weight_u` and `weight_v`. Returns the module. RuntimeError if it has one already.
+    `parametrizations.spectral_norm` is its newer form.
 
     T. Miyato and others, Spectral Normalization, https://arxiv.org/abs/1802.05957
 
@@ -88,7 +101,8 @@ def rows_of(module: Module) -> int:
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Replace spectral norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
+    """Replace spectral norm by an ordinary parameter of the present value. Returns the module.
+    ValueError without one.
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]

@@ -1,26 +1,36 @@
 """A module as a function of its parameters and buffers."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.shape.views import stack
-from rushlight.core.tensor import Tensor
 
 __all__ = ["functional_call"]
 
 
-def functional_call(module: Module, parameters_and_buffers: Mapping[str, Tensor] | tuple, args: Any = None,
-                    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
-    """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted names.
+def functional_call(
+    module: Module,
+    parameters_and_buffers: Mapping[str, Tensor] | tuple,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted
+    names.
 
-    The module itself is as before afterwards, but for what forward writes in place into tensors that were not replaced.
-    Gradients go to the tensors given. A tuple of dicts: all of them. `tie_weights`: a tensor that stands under several
-    names is replaced under all; `strict`: RuntimeError for names that are missing or that the module lacks. ValueError
-    for what is no dict and for a tied tensor that is given two values, TypeError for what is no tensor.
+    The module itself is as before afterwards, but for what forward writes in place into tensors
+    that were not replaced. Gradients go to the tensors given. A tuple of dicts: all of them.
+    `tie_weights`: a tensor that stands under several names is replaced under all; `strict`:
+    RuntimeError for names that are missing or that the module lacks. ValueError for what is no dict
+    and for a tied tensor that is given two values, TypeError for what is no tensor.
 
     >>> m = rushlight.nn.Linear(2, 1)
     >>> state = {"weight": rushlight.ones(1, 2), "bias": rushlight.zeros(1)}
@@ -40,14 +50,18 @@ def merged(state: Any) -> dict[str, Tensor]:
     if isinstance(state, Mapping):
         return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
-        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-                         f"{type(state)}")
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(state)}"
+        )
     if not all(isinstance(one, Mapping) for one in state):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     names = [name for one in state for name in one]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        raise ValueError(
+            f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+        )
     return {name: t for one in state for name, t in one.items()}
 
 
@@ -55,7 +69,9 @@ MISSING: Any = object()
 
 
 @contextmanager
-def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
+def replaced(
+    module: Module, state: dict[str, Tensor], tie_weights: bool = True, strict: bool = False
+) -> Iterator[None]:
     """A context in which the module has other tensors under these names."""
     homes = homes_of(module)
     values = tied(homes, state) if tie_weights else dict(state)
@@ -68,7 +84,9 @@ def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True,
     finally:
         for full, kept, name, old in before:
             now: Any = kept.get(name)
-            if now is not values[full] and full in state:     # forward put another in its place: that is the new value
+            if (
+                now is not values[full] and full in state
+            ):  # forward put another in its place: that is the new value
                 state[full] = now
             if old is MISSING:
                 kept.pop(name, None)
@@ -78,13 +96,19 @@ def replaced(module: Module, state: dict[str, Tensor], tie_weights: bool = True,
 
 def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
     """Every parameter and buffer by its dotted name: the dict that holds it, and its name there."""
-    return {f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
-            for prefix, owner in modules_of(module)
-            for kind in ("_parameters", "_buffers") for name in owner.__dict__[kind]}
+    return {
+        f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
+        for prefix, owner in modules_of(module)
+        for kind in ("_parameters", "_buffers")
+        for name in owner.__dict__[kind]
+    }
 
 
-def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
-    """(name, module) for all of them under all their names, but for the endless ones of a module inside itself."""
+def modules_of(
+    module: Module, prefix: str = "", above: tuple[Module, ...] = ()
+) -> Iterator[tuple[str, Module]]:
+    """(name, module) for all of them under all their names, but for the endless ones of a module
+    inside itself."""
     yield prefix, module
     above = (*above, module)
     for name, child in module._modules.items():
@@ -92,8 +116,11 @@ def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ())
             yield from modules_of(child, f"{prefix}.{name}" if prefix else name, above)
 
 
-def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool) -> None:
-    """TypeError for what is no tensor, AttributeError for a module that is not there, and errors of `strict`.
+def check_names(
+    module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool
+) -> None:
+    """TypeError for what is no tensor, AttributeError for a module that is not there, and errors of
+    `strict`.
 
     Names that a module of that name lacks become attributes of it for the time of the call.
     """
@@ -101,16 +128,24 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{value} is not an instance of torch.Tensor")
     unknown = [name for name in state if name not in homes]
-    lacking = [name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None]
+    lacking = [
+        name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None
+    ]
     if strict and (unknown or lacking):
-        words = [f"{what} key(s): {', '.join(map(repr, names))}." for what, names in (
-            ("Unexpected", unknown), ("Missing", lacking)) if names]
-        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
+        words = [
+            f"{what} key(s): {', '.join(map(repr, names))}."
+            for what, names in (("Unexpected", unknown), ("Missing", lacking))
+            if names
+        ]
+        raise RuntimeError(
+            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words)
+        )
     homes.update((full, home_of(module, full, state[full])) for full in unknown)
 
 
 def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
-    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new attribute."""
+    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new
+    attribute."""
     prefix, _, name = full.rpartition(".")
     owner = module.get_submodule(prefix).__dict__
     for kind in ("_parameters", "_buffers"):
@@ -131,8 +166,11 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
     for group in names.values():
         given = [name for name in group if name in state]
         if len({id(state[name]) for name in given}) > 1:
-            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider "
-                             "using tie_weights=False")
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(group)}, which are tied. "
+                "Consider "
+                "using tie_weights=False"
+            )
         if given:
             values.update((name, state[given[0]]) for name in group)
     return values
@@ -152,7 +190,9 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+        raise RuntimeError(
+            "stack_module_state: Expected all models to have the same training/eval mode."
+        )
     if len({type(m) for m in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     parameters = [dict(m.named_parameters()) for m in models]

@@ -1,14 +1,15 @@
 """Weight norm by a hook: the old form, which old checkpoints use."""
+
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
 from rushlight.base import shown_names
+from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import find_hook, norm_except_dim, with_norm
-from rushlight.core.tensor import Tensor
 
 
 class WeightNorm:
@@ -19,7 +20,9 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         """The weight, from the module's g and v."""
-        return with_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+        return with_norm(
+            getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
+        )
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
@@ -29,9 +32,9 @@ shown_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the whole), as parameters
-    `weight_g` and `weight_v`. Returns the module. RuntimeError if it has one already. `parametrizations.weight_norm` is
-    its newer form.
+    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the
+    whole), as parameters `weight_g` and `weight_v`. Returns the module. RuntimeError if it has one
+    already. `parametrizations.weight_norm` is its newer form.
 
     T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
 
@@ -39,8 +42,12 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> list(m.state_dict())
     ['bias', 'weight_g', 'weight_v']
     """
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
-                  "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     if find_hook(module, WeightNorm, name)[1] is not None:
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
@@ -54,7 +61,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Replace weight norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
+    """Replace weight norm by an ordinary parameter of the present value. Returns the module.
+    ValueError without one.
 
     >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_weight_norm(m).named_parameters()]

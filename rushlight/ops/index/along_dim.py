@@ -1,59 +1,104 @@
-"""Positions along one dimension, given by tensors; users call most of these by the functions of ops/index/gather_scatter.py."""
+"""Positions along one dimension, given by tensors; users call most of these by the functions of
+ops/index/gather_scatter.py."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
+from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import index as kernels
 from rushlight.kernels import scatter as reducing
-from rushlight.core.worlds import adopt, shared
 
 adopt(kernels)
 adopt(reducing)
 
-gather     = inner(lambda x, index, /, dim: gather(x, index, dim), order="x dim index",
-                     x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim),
-                     linear="x", sizes="all")
-scatter    = inner(lambda x, index, source, /, dim: scatter(x, index, source, dim), order="x dim index source",
-                     onto=kernels.scatter_into,
-                     x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
-                     source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, jointly="x source", sizes="all")
-scatter_add = inner(lambda x, index, source, /, dim: scatter_add(x, index, source, dim), order="x dim index source",
-                     onto=kernels.scatter_add_into,
-                     x=lambda g: g,
-                     source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
-                     names={"source": "src"}, jointly="x source", sizes="all")
-index_select = inner(lambda x, index, /, dim: index_select(x, index, dim), order="x dim index",
-                     x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim), linear="x", sizes="all")
-index_add  = inner(lambda x, index, source, /, dim: index_add(x, index, source, dim), order="x dim index source",
-                     onto=kernels.index_add_into,
-                     x=lambda g: g,
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
-                     jointly="x source", sizes="all")
-index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source, dim), order="x dim index source",
-                     onto=kernels.index_copy_into,
-                     x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
-                     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
-                     jointly="x source")
+gather = inner(
+    lambda x, index, /, dim: gather(x, index, dim),
+    order="x dim index",
+    x=lambda g, index, dim, x_shape: scatter_add(zeros(x_shape, g), index, g, dim),
+    linear="x",
+    sizes="all",
+)
+scatter = inner(
+    lambda x, index, source, /, dim: scatter(x, index, source, dim),
+    order="x dim index source",
+    onto=kernels.scatter_into,
+    x=lambda g, index, dim: scatter(g, index, zeros((), g), dim),
+    source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
+    names={"source": "src"},
+    jointly="x source",
+    sizes="all",
+)
+scatter_add = inner(
+    lambda x, index, source, /, dim: scatter_add(x, index, source, dim),
+    order="x dim index source",
+    onto=kernels.scatter_add_into,
+    x=lambda g: g,
+    source=lambda g, index, dim, source_shape: gather_part(g, index, dim, source_shape),
+    names={"source": "src"},
+    jointly="x source",
+    sizes="all",
+)
+index_select = inner(
+    lambda x, index, /, dim: index_select(x, index, dim),
+    order="x dim index",
+    x=lambda g, index, dim, x_shape: index_add(zeros(x_shape, g), index, g, dim),
+    linear="x",
+    sizes="all",
+)
+index_add = inner(
+    lambda x, index, source, /, dim: index_add(x, index, source, dim),
+    order="x dim index source",
+    onto=kernels.index_add_into,
+    x=lambda g: g,
+    source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+    jointly="x source",
+    sizes="all",
+)
+index_copy = inner(
+    lambda x, index, source, /, dim: index_copy(x, index, source, dim),
+    order="x dim index source",
+    onto=kernels.index_copy_into,
+    x=lambda g, index, dim: index_copy(g, index, zeros_like(index_select(g, index, dim)), dim),
+    source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
+    jointly="x source",
+)
 
 # -- reduced at positions along one dimension; the source has the shape of the index
 
-reduce_at  = inner(lambda x, index, source, /, dim, reduce, include_self=True:
-                   reduce_at(x, index, source, dim, reduce, include_self), node="ScatterReduceBackward0",
-                   called="scatter_reduce", onto=reducing.reduce_into,
-                   x=lambda g, x, index, source, out, dim, reduce, include_self:
-                   kept_gradient(share_of_x(g, x, index, source, out, dim, reduce, include_self), index, dim, include_self),
-                   source=lambda g, x, index, source, out, dim, reduce, include_self:
-                   share_of_source(g, x, index, source, out, dim, reduce, include_self))
+reduce_at = inner(
+    lambda x, index, source, /, dim, reduce, include_self=True: reduce_at(
+        x, index, source, dim, reduce, include_self
+    ),
+    node="ScatterReduceBackward0",
+    called="scatter_reduce",
+    onto=reducing.reduce_into,
+    x=lambda g, x, index, source, out, dim, reduce, include_self: kept_gradient(
+        share_of_x(g, x, index, source, out, dim, reduce, include_self), index, dim, include_self
+    ),
+    source=lambda g, x, index, source, out, dim, reduce, include_self: share_of_source(
+        g, x, index, source, out, dim, reduce, include_self
+    ),
+)
 
 # -- rows of a table
 
-embedding  = inner(lambda weight, index, /, padding_idx=None: embedding(weight, index),
-                   weight=lambda g, index, weight_shape, padding_idx:
-                   embedding_grad(g, index, weight_shape[0], padding_idx), linear="weight", sizes="all")
-embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
-                   x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
-# x, from which no gradient comes where the mask is true. Its tangents are x's: as of the padding row of `embedding`.
-without_gradient = inner(lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole")
+embedding = inner(
+    lambda weight, index, /, padding_idx=None: embedding(weight, index),
+    weight=lambda g, index, weight_shape, padding_idx: embedding_grad(
+        g, index, weight_shape[0], padding_idx
+    ),
+    linear="weight",
+    sizes="all",
+)
+embedding_grad = inner(
+    lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
+    x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx),
+)
+# x, from which no gradient comes where the mask is true. Its tangents are x's: as of the padding
+# row of `embedding`.
+without_gradient = inner(
+    lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole"
+)
 
 
 @shared
@@ -101,21 +146,31 @@ def product_share(g, x, index, source, out, dim, include_self):
     zeros_there = scatter_add(zeros(x.shape, source), index, cast(zero, source), dim)
     alone = zero & (gather(zeros_there, index, dim) == 1)
     others = reduce_at(x, index, where(alone, 1, source), dim, "prod", include_self)
-    return where(alone, gather(g * others, index, dim), gather(g * out, index, dim) / where(zero, 1, source))
+    return where(
+        alone, gather(g * others, index, dim), gather(g * out, index, dim) / where(zero, 1, source)
+    )
 
 
 @shared
 def gather_part(g, index, dim, shape):
     """The gradient of a source of which only the part that `index` covers was used."""
     part = gather(g, index, dim)
-    return part if part.shape == shape else embed(part, shape, tuple(slice(n) for n in index.shape) or (...,))
+    return (
+        part
+        if part.shape == shape
+        else embed(part, shape, tuple(slice(n) for n in index.shape) or (...,))
+    )
 
 
 @shared
 def embedding_back(g, index, padding_idx):
     """What embedding_grad undoes: rows of g, zeros for the padding row."""
     rows = embedding(g, index)
-    return rows if padding_idx is None else rows * cast(unsqueeze(index != padding_idx, len(index.shape)), rows)
+    return (
+        rows
+        if padding_idx is None
+        else rows * cast(unsqueeze(index != padding_idx, len(index.shape)), rows)
+    )
 
 
 build(globals())

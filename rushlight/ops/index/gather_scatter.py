@@ -1,4 +1,6 @@
-"""gather, scatter and index_add with torch's signatures: numbers for tensors, factors, reductions."""
+"""gather, scatter and index_add with torch's signatures: numbers for tensors, factors,
+reductions."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -7,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.ops.index import along_dim as table
 from rushlight.core.arguments import wrap
-from rushlight.ops.math.arithmetic import scaled, writing
 from rushlight.core.build import composite
-from rushlight.ops.index.index_tensors import write_at
-from rushlight.ops.index.getitem import check_same_dtype, choosing
-from rushlight.kernels.index import HERE
-from rushlight.ops.tensor.node_names import called
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
+from rushlight.kernels.index import HERE
+from rushlight.ops.index import along_dim as table
+from rushlight.ops.index.getitem import check_same_dtype, choosing
+from rushlight.ops.index.index_tensors import write_at
+from rushlight.ops.math.arithmetic import scaled, writing
+from rushlight.ops.tensor.node_names import called
 
 
 def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, dim: int) -> None:
@@ -25,26 +27,54 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
     if not index._array.size:
         return
     if len(x or (1,)) != len(at or (1,)):
-        raise RuntimeError(explain("Index tensor must have the same number of dimensions as self tensor",
-                                   "unsqueeze and expand it", op=name, index=list(at), input=list(x)))
+        raise RuntimeError(
+            explain(
+                "Index tensor must have the same number of dimensions as self tensor",
+                "unsqueeze and expand it",
+                op=name,
+                index=list(at),
+                input=list(x),
+            )
+        )
     if src is not None:
         if src._array.dtype != input._array.dtype:
-            raise RuntimeError(explain(f"{name}(): Expected self.dtype to be equal to src.dtype", "convert with .to(dtype)",
-                                       input=input.dtype, src=src.dtype))
+            raise RuntimeError(
+                explain(
+                    f"{name}(): Expected self.dtype to be equal to src.dtype",
+                    "convert with .to(dtype)",
+                    input=input.dtype,
+                    src=src.dtype,
+                )
+            )
         if len(src._array.shape or (1,)) != len(at or (1,)):
-            raise RuntimeError(explain("Index tensor must have the same number of dimensions as src tensor", op=name,
-                                       index=list(at), src=list(src.shape)))
+            raise RuntimeError(
+                explain(
+                    "Index tensor must have the same number of dimensions as src tensor",
+                    op=name,
+                    index=list(at),
+                    src=list(src.shape),
+                )
+            )
     dim = wrap(dim, len(x))
     too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
     if too_large or (src is not None and any([k > n for k, n in zip(at, src._array.shape)])):
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-        raise RuntimeError(explain(f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension "
-                                   f"{dim}{beside}", op=name))
+        raise RuntimeError(
+            explain(
+                f"Expected index {list(at)} to be no larger than self {list(x)} apart from "
+                "dimension "
+                f"{dim}{beside}",
+                op=name,
+            )
+        )
 
 
 @composite()
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as large as the index.
+def gather(
+    input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as
+    large as the index.
 
     RuntimeError for an index that is not there, or larger than the input in another dimension.
 
@@ -56,8 +86,13 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     if out is None:
         return made
     if out._array.dtype != made._array.dtype:
-        raise RuntimeError(explain(f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
-                                   f"give an out= of dtype {made.dtype}", op="gather"))
+        raise RuntimeError(
+            explain(
+                f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
+                f"give an out= of dtype {made.dtype}",
+                op="gather",
+            )
+        )
     return into(out, made, input, index)
 
 
@@ -70,48 +105,90 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
             [4]])
     """
     if index._array.ndim > 1:
-        raise IndexError(explain("index_select(): Index is supposed to be a vector", "flatten() it",
-                                 shape=list(index.shape)))
+        raise IndexError(
+            explain(
+                "index_select(): Index is supposed to be a vector",
+                "flatten() it",
+                shape=list(index.shape),
+            )
+        )
     if not input._array.ndim and index._array.size != 1:
-        raise RuntimeError(explain("index_select(): Index to scalar can have only 1 value, got "
-                                   f"{index._array.size} value(s)", "unsqueeze(0) makes a vector of it"))
+        raise RuntimeError(
+            explain(
+                "index_select(): Index to scalar can have only 1 value, got "
+                f"{index._array.size} value(s)",
+                "unsqueeze(0) makes a vector of it",
+            )
+        )
     made = table.index_select(input, dim, index)
     return made if out is None else into(out, made, input, index)
 
 
 @composite()
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None,
-            out: Tensor | None = None) -> Tensor:
-    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written everywhere.
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written
+    everywhere.
 
-    `reduce`: "add" or "multiply" instead. Where an index stands twice, the last one written stays. RuntimeError for
-    shapes or dtypes that do not fit, and for an index that is not there.
+    `reduce`: "add" or "multiply" instead. Where an index stands twice, the last one written stays.
+    RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])
     """
     given = lined(src, index) if value is None else value
     if reduce not in (None, "add", "multiply"):
-        raise RuntimeError(explain("reduce argument must be either add or multiply.", "scatter_reduce() has more",
-                                   reduce=reduce))
+        raise RuntimeError(
+            explain(
+                "reduce argument must be either add or multiply.",
+                "scatter_reduce() has more",
+                reduce=reduce,
+            )
+        )
     check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
-    source = given if isinstance(given, Tensor) else created(from_array(np.asarray(given).astype(input._array.dtype)))
+    source = (
+        given
+        if isinstance(given, Tensor)
+        else created(from_array(np.asarray(given).astype(input._array.dtype)))
+    )
     if reduce is None:
         r = landed(table.scatter, out, input, dim, index, source)
-        return called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}") if out is None else r
+        return (
+            called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}")
+            if out is None
+            else r
+        )
     source = source if isinstance(given, Tensor) else source.expand(index._array.shape)  # type: ignore[attr-defined]
-    return landed(table.reduce_at, out, input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
+    return landed(
+        table.reduce_at,
+        out,
+        input,
+        index,
+        covered(source, index),
+        dim,
+        "sum" if reduce == "add" else "prod",
+    )
 
 
 def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tensor:
-    """What an op makes that writes at places of the input; in `out`, which may be the input but shares no other memory."""
+    """What an op makes that writes at places of the input; in `out`, which may be the input but
+    shares no other memory."""
     if out is None or out is input:
         return op(input, *args, out=out)
     return into(out, op(input, *args), input, *[t for t in args if isinstance(t, Tensor)])
 
 
 def lined(src: Any, index: Tensor) -> Any:
-    """A tensor of one number as a row of one, where the index is a row; of a row the first, where the index is a number."""
+    """A tensor of one number as a row of one, where the index is a row; of a row the first, where
+    the index is a number."""
     if not isinstance(src, Tensor) or src._array.ndim + index._array.ndim != 1:
         return src
     return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)  # type: ignore[index]
@@ -125,7 +202,9 @@ def covered(src: Tensor, index: Tensor) -> Tensor:
 
 
 @composite()
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scatter_add(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """out = input, then out[index[i][j]][j] += src[i][j] for dim 0, and so on.
 
     RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
@@ -142,36 +221,75 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
     """RuntimeError unless the slices of the source fit the index and the input."""
     x, y = input._array.shape, source._array.shape
     if index._array.ndim > 1:
-        raise IndexError(explain(f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})", "flatten() it"))
+        raise IndexError(
+            explain(
+                f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})",
+                "flatten() it",
+            )
+        )
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(explain(f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) "
-                                   "must have the same scalar type", "convert with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                f"{name}(): self ({input.dtype.scalar_type}) and source "
+                f"({source.dtype.scalar_type}) "
+                "must have the same scalar type",
+                "convert with .to(dtype)",
+            )
+        )
     dim = wrap(dim, len(x))
     kind = RuntimeError if name == "index_add" else IndexError
-    ranks = len(x) != len(y) and (x and y or kind is RuntimeError)      # index_copy takes a number as a slice of one
-    if ranks or x[:dim] + x[dim + 1:] != y[:dim] + y[dim + 1:]:
-        raise (kind if ranks else RuntimeError)(explain(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(x)} source.shape = {list(y)}", op=name))
+    ranks = len(x) != len(y) and (
+        x and y or kind is RuntimeError
+    )  # index_copy takes a number as a slice of one
+    if ranks or x[:dim] + x[dim + 1 :] != y[:dim] + y[dim + 1 :]:
+        raise (kind if ranks else RuntimeError)(
+            explain(
+                "source tensor shape must match self tensor shape, excluding the specified "
+                "dimension. Got self.shape = "
+                f"{list(x)} source.shape = {list(y)}",
+                op=name,
+            )
+        )
     n = y[dim] if dim < len(y) else 1
     if n != index._array.size:
-        raise kind(explain(f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim) ({n})"))
+        raise kind(
+            explain(
+                f"{name}(): Number of indices ({index._array.size}) should be equal to "
+                f"source.size(dim) ({n})"
+            )
+        )
 
 
 @composite()
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1,
-              out: Tensor | None = None) -> Tensor:
+def index_add(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """out = input, then out[index[i]] += alpha source[i], slices along `dim`.
 
     >>> rushlight.zeros(3).index_add(0, rushlight.tensor([0, 0]), rushlight.ones(2))
     tensor([2., 0., 0.])
     """
     check_slices(input, dim, index, source, "index_add")
-    return landed(table.index_add, out, input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
+    return landed(
+        table.index_add,
+        out,
+        input,
+        dim,
+        index,
+        source if alpha == 1 else scaled(source, source, alpha),
+    )
 
 
 @composite()
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+def index_copy(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """out = input, then out[index[i]] = source[i], slices along `dim`.
 
     >>> rushlight.zeros(3).index_copy(0, rushlight.tensor([2, 0]), rushlight.tensor([1., 2.]))
@@ -182,23 +300,38 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
 
 
 @composite()
-def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, *,
-              out: Tensor | None = None) -> Tensor:
-    """The tensor with `values`, broadcast, written or added at the positions that the index tensors name.
+def index_put(
+    input: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The tensor with `values`, broadcast, written or added at the positions that the index tensors
+    name.
 
-    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of values, IndexError
-    for a position that is not there.
+    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of
+    values, IndexError for a position that is not there.
 
     >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
     tensor([4., 0., 0.])
     """
     check_same_dtype(input, values)
     if len(indices) > input._array.ndim:
-        raise IndexError(explain(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"))
+        raise IndexError(
+            explain(
+                f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"
+            )
+        )
     for i, index in enumerate(indices):
         if index is not None and not isinstance(index, Tensor):
-            raise TypeError(explain(f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",
-                                    "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
     key = tuple(slice(None) if index is None else HERE for index in indices)
     places = [choosing(index) for index in indices if index is not None]
     return landed(write_at, out, input, values, places, (*key, ...), accumulate)

@@ -1,4 +1,6 @@
-"""x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
+"""x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index
+tensors."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,20 +10,22 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.views import assign
 from rushlight.base.dtypes import holding
 from rushlight.base.errors import explain, warn
 from rushlight.core.build import unrecorded
-from rushlight.ops.index.index_tensors import index, write_at
-from rushlight.kernels.index import HERE
-from rushlight.ops.shape.views import flip, getitem
-from rushlight.ops.shape.view_functions import unbind
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
+from rushlight.core.views import assign
+from rushlight.kernels.index import HERE
+from rushlight.ops.index.index_tensors import index, write_at
+from rushlight.ops.shape.view_functions import unbind
+from rushlight.ops.shape.views import flip, getitem
 
 
 def parse(key: Any) -> tuple[tuple, list[Tensor]]:
     """The key in NumPy's terms, HERE standing for each index tensor, and those tensors."""
-    parts = key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
+    parts = (
+        key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
+    )
     found: list[Any] = []
     tensors: list[Tensor] = []
     elided = False
@@ -41,20 +45,23 @@ def parse(key: Any) -> tuple[tuple, list[Tensor]]:
                 found.append(HERE)
                 tensors.append(index_tensor)
     if not elided:
-        found.append(Ellipsis)                    # so that NumPy returns a view also of one element
+        found.append(Ellipsis)  # so that NumPy returns a view also of one element
     return tuple(found), tensors
 
 
 def stands_for_tuple(key: list) -> bool:
-    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy of old."""
+    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy
+    of old."""
     parts = (Tensor, list, tuple, slice, range, ndarray)
-    return len(key) < 32 and any(part is None or part is Ellipsis or isinstance(part, parts) for part in key)
+    return len(key) < 32 and any(
+        part is None or part is Ellipsis or isinstance(part, parts) for part in key
+    )
 
 
 def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:
-    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes integers for index tensors: for
-    x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2) in torch. Side by side it is the same.
-    """
+    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes
+    integers for index tensors: for x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2)
+    in torch. Side by side it is the same."""
     if len(tensors) > 1 and parts[-1] is not ...:
         parts = closed(x, parts, tensors)
     places = [i for i, part in enumerate(parts) if part is HERE or part.__class__ is int]
@@ -64,7 +71,7 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     rest = iter(tensors)
     for part in parts:
         if part is HERE:
-            index = next(rest)._array              # a mask stands for as many dimensions as it has
+            index = next(rest)._array  # a mask stands for as many dimensions as it has
             chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
@@ -72,23 +79,33 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
 
 
 def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
-    """The key with an ellipsis that stands for no dimension at its end: NumPy takes it for one between index tensors."""
+    """The key with an ellipsis that stands for no dimension at its end: NumPy takes it for one
+    between index tensors."""
     dims = sum([t._array.ndim if t._array.dtype.kind == "b" else 1 for t in tensors])
     dims += sum([part.__class__ in (int, slice) for part in parts])
     return (*[part for part in parts if part is not ...], ...) if dims == x._array.ndim else parts
 
 
 def whole_slice(s: slice) -> slice:
-    """The slice with Python ints. ValueError for a negative step, which views cannot have in torch."""
+    """The slice with Python ints. ValueError for a negative step, which views cannot have in
+    torch."""
     start, stop, step = s.start, s.stop, s.step
-    if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
+    if (
+        step is None
+        and (start is None or start.__class__ is int)
+        and (stop is None or stop.__class__ is int)
+    ):
         return s
     try:
         start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
     except TypeError as error:
-        raise TypeError(explain(f"slice indices must be integers or None or have an __index__ method, not {s}")) from error
+        raise TypeError(
+            explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
+        ) from error
     if step is not None and step <= 0:
-        raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
+        raise ValueError(
+            explain("step must be greater than zero", "use .flip(dim) for the opposite order")
+        )
     return slice(start, stop, step)
 
 
@@ -96,15 +113,22 @@ def as_index(part: Any) -> Tensor | None:
     """A part of a key as an index tensor; None if it is a plain integer."""
     if isinstance(part, Tensor):
         part = choosing(part)
-        if part._array.dtype.kind in "iu" and part._array.ndim == 0 and isinstance(part._array, ndarray):    # no batch of vmap
+        if (
+            part._array.dtype.kind in "iu"
+            and part._array.ndim == 0
+            and isinstance(part._array, ndarray)
+        ):  # no batch of vmap
             return None
         check_kind(part._array)
         return part
     if isinstance(part, (bool, np.bool_)):
         return created(from_array(np.asarray(part)))
     if isinstance(part, (list, tuple, range, ndarray)):
-        array = np.asarray([p.item() if isinstance(p, Tensor) else p for p in part]
-                           if isinstance(part, (list, tuple)) else part)
+        array = np.asarray(
+            [p.item() if isinstance(p, Tensor) else p for p in part]
+            if isinstance(part, (list, tuple))
+            else part
+        )
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(np.int64)
         check_kind(array)
@@ -112,22 +136,35 @@ def as_index(part: Any) -> Tensor | None:
     if hasattr(part, "__index__"):
         return None
     kind = TypeError if isinstance(part, str) else IndexError
-    raise kind(explain("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                       f"indices (got {type(part).__name__})"))
+    raise kind(
+        explain(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            "valid "
+            f"indices (got {type(part).__name__})"
+        )
+    )
 
 
 def choosing(index: Tensor) -> Tensor:
     """A tensor that stands in a key: torch's masks of old, of uint8, as masks."""
     if index._array.dtype != np.uint8:
         return index
-    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()")
+    warn(
+        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+        "instead: mask.bool()"
+    )
     return index != 0  # type: ignore[return-value]
 
 
 def check_kind(array: ndarray) -> None:
     if array.dtype.kind not in "iub":
-        raise IndexError(explain("tensors used as indices must be long, int, byte or bool tensors",
-                                 "convert with .long()", dtype=array.dtype))
+        raise IndexError(
+            explain(
+                "tensors used as indices must be long, int, byte or bool tensors",
+                "convert with .long()",
+                dtype=array.dtype,
+            )
+        )
 
 
 def read(x: Tensor, key: Any) -> Tensor:
@@ -148,13 +185,15 @@ def read(x: Tensor, key: Any) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
-    if key is False:                              # no write: the version stays
+    if key is False:  # no write: the version stays
         return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
     if value._array.dtype != x._array.dtype:
-        if tensors and (value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)):     # else under a mask
+        if tensors and (
+            value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)
+        ):  # else under a mask
             check_same_dtype(x, value)
         value = value.to(x.dtype)  # type: ignore[attr-defined]
     if tensors:
@@ -171,11 +210,17 @@ def write(x: Tensor, key: Any, value: Any) -> None:
 
 
 def check_same_dtype(x: Tensor, value: Tensor) -> None:
-    """RuntimeError for values of another dtype than that of the tensor into which index tensors put them."""
+    """RuntimeError for values of another dtype than that of the tensor into which index tensors put
+    them."""
     if value._array.dtype != x._array.dtype:
-        raise RuntimeError(explain("Index put requires the source and destination dtypes match, got "
-                                   f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
-                                   "source.", "convert the values with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                "Index put requires the source and destination dtypes match, got "
+                f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
+                "source.",
+                "convert the values with .to(dtype)",
+            )
+        )
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
@@ -186,10 +231,15 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 
 def contains(x: Tensor, value: Any) -> bool:
-    """Whether some element equals the value, a number or a tensor. RuntimeError for other things."""
+    """Whether some element equals the value, a number or a tensor. RuntimeError for other
+    things."""
     if not isinstance(value, (Tensor, int, float, complex, np.generic)):
-        raise RuntimeError(explain("Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                                   f"{type(value)}."))
+        raise RuntimeError(
+            explain(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(value)}."
+            )
+        )
     noticed(x)
     return bool((x._array == (value._array if isinstance(value, Tensor) else value)).any())
 
@@ -201,7 +251,11 @@ def backwards(x: Tensor) -> Tensor:
 
 def delete(x: Tensor, key: Any) -> None:
     """del x[key]: TypeError, as the elements of a tensor stay."""
-    raise TypeError(explain("Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"))
+    raise TypeError(
+        explain(
+            "Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"
+        )
+    )
 
 
 method(read, "__getitem__")

@@ -1,4 +1,5 @@
 """Where a condition holds: choosing, and reading and writing at masks."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,31 +8,46 @@ import numpy as np
 
 from rushlight.base.dtypes import holding
 from rushlight.base.errors import explain
-from rushlight.ops.shape import views as s
 from rushlight.core.arguments import wrap
-from rushlight.ops.math.arithmetic import writing
 from rushlight.core.build import composite
-from rushlight.ops.math.elementwise import masked
-from rushlight.ops.math.elementwise import where as choose
-from rushlight.ops.index.index_tensors import index
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, created, from_array, method, noticed, numbers
 from rushlight.kernels import index as kernels
 from rushlight.kernels.index import HERE
-from rushlight.ops.tensor.node_names import called
-from rushlight.core.results import into
+from rushlight.ops.index.index_tensors import index
+from rushlight.ops.math.arithmetic import writing
+from rushlight.ops.math.elementwise import masked
+from rushlight.ops.math.elementwise import where as choose
+from rushlight.ops.shape import views as s
 from rushlight.ops.shape.view_functions import broadcast_tensors
-from rushlight.core.tensor import Tensor, created, from_array, method, noticed, numbers
+from rushlight.ops.tensor.node_names import called
 
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
-    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not fit."""
+    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not
+    fit."""
     if not isinstance(value, Tensor):
         return created(from_array(holding(value, input.dtype)))
-    if value._array.dtype.kind == "c" and input._array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
-        raise RuntimeError(explain(f"value cannot be converted to type {input.dtype} without overflow", "take its real part",
-                                   op=name))
+    if (
+        value._array.dtype.kind == "c"
+        and input._array.dtype.kind not in "cb"
+        and np.any(np.imag(numbers(value)))
+    ):
+        raise RuntimeError(
+            explain(
+                f"value cannot be converted to type {input.dtype} without overflow",
+                "take its real part",
+                op=name,
+            )
+        )
     if value._array.ndim:
-        raise RuntimeError(explain(f"{name} only supports a 0-dimensional value tensor, but got tensor with "
-                                   f"{value._array.ndim} dimension(s).", "give a number"))
+        raise RuntimeError(
+            explain(
+                f"{name} only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s).",
+                "give a number",
+            )
+        )
     return value if value._array.dtype == input._array.dtype else s.to(value, input.dtype)
 
 
@@ -45,10 +61,16 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([0., 2.])
     """
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(explain(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
-                                   "compare first: mask = m != 0"))
+        raise RuntimeError(
+            explain(
+                f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
+                "compare first: mask = m != 0",
+            )
+        )
     made = masked(mask, one_number(value, input, "masked_fill_"), input)
-    if made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous:      # torch's is, whatever x's order
+    if (
+        made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous
+    ):  # torch's is, whatever x's order
         return called(s.contiguous(made), "MaskedFillBackward0")
     return made
 
@@ -63,17 +85,28 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([5., 0., 5.])
     """
     if index._array.dtype.kind not in "iu":
-        raise IndexError(explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()"))
+        raise IndexError(
+            explain(
+                f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}",
+                "use index.long()",
+            )
+        )
     if index._array.ndim > 1:
-        raise IndexError(explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_"))
+        raise IndexError(
+            explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_")
+        )
     ndim = input._array.ndim
     dim = wrap(dim, ndim)
     n = input._array.shape[dim] if ndim else 1
     places = numbers(index)
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
-        raise IndexError(explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
-                                 op="index_fill_"))
+        raise IndexError(
+            explain(
+                f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
+                op="index_fill_",
+            )
+        )
     chosen = np.zeros(n, bool)
     chosen[index._array] = True
     mask = created(from_array(chosen.reshape([n if d == dim else 1 for d in range(ndim)])))
@@ -88,16 +121,24 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     tensor([1, 3])
     """
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0",
-                                   mask=mask.dtype))
+        raise RuntimeError(
+            explain(
+                "masked_select: expected BoolTensor for mask",
+                "compare first: mask = m != 0",
+                mask=mask.dtype,
+            )
+        )
     a, b = broadcast_tensors(input, mask)
     made = called(index(a, [b], (HERE, ...)), "MaskedSelectBackward0")
     return made if out is None else into(out, made, input, mask)
 
 
 @composite(tensor=False)
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone: `nonzero` as a tuple.
+def where(
+    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+) -> Any:
+    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone:
+    `nonzero` as a tuple.
 
     >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
     tensor([1., 2.])
@@ -105,13 +146,23 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if input is None or other is None:
-        raise TypeError(explain("where() received an invalid combination of arguments: it takes (condition) or (condition, "
-                                "input, other)"))
-    if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:     # torch's masks of old
-        condition = condition != 0                # type: ignore[assignment]
+        raise TypeError(
+            explain(
+                "where() received an invalid combination of arguments: it takes (condition) or "
+                "(condition, "
+                "input, other)"
+            )
+        )
+    if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
+        condition = condition != 0  # type: ignore[assignment]
     if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
-        raise RuntimeError(explain(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
-                                   f"{condition.dtype}", "compare first: condition != 0"))
+        raise RuntimeError(
+            explain(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition.dtype}",
+                "compare first: condition != 0",
+            )
+        )
     return choose(condition, input, other, out=out)
 
 
@@ -135,8 +186,14 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     noticed(input)
     if out is not None and (as_tuple or out._array.dtype != np.int64):
-        raise RuntimeError(explain("nonzero: as_tuple has no out=" if as_tuple else "nonzero: Expected out tensor to have "
-                                   f"scalar type Long but got scalar type {out.dtype.scalar_type}"))
+        raise RuntimeError(
+            explain(
+                "nonzero: as_tuple has no out="
+                if as_tuple
+                else "nonzero: Expected out tensor to have "
+                f"scalar type Long but got scalar type {out.dtype.scalar_type}"
+            )
+        )
     found = kernels.nonzero(input._array)
     rows = np.stack(found).T
     if as_tuple:

@@ -1,4 +1,5 @@
 """Rows that belong together and stand together: each stretch of them reduced to one."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,52 +7,87 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.ops.shape import views as s
 from rushlight.core.build import MORE, composite
+from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.ops.index.masks import where
 from rushlight.ops.index.take_put import index_reduce
-from rushlight.core.tensor import Tensor, created, from_array, noticed
+from rushlight.ops.shape import views as s
 
-NOTHING = {"sum": 0.0, "mean": float("nan"), "max": -float("inf"), "min": float("inf"), "prod": 1.0}   # of no rows
+NOTHING = {
+    "sum": 0.0,
+    "mean": float("nan"),
+    "max": -float("inf"),
+    "min": float("inf"),
+    "prod": 1.0,
+}  # of no rows
 
 
 @composite(tensor=False, looks=True)
-def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
-                   offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False, initial: Any = None) -> Tensor:
-    """Stretches of the data along `axis`, each reduced to one: `lengths` says how long they are, or `offsets` where each
-    begins and the last ends.
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Stretches of the data along `axis`, each reduced to one: `lengths` says how long they are, or
+    `offsets` where each begins and the last ends.
 
-    `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`. Dimensions before `axis`
-    have lengths (or offsets) of their own. Gradients of equal largest elements are shared. RuntimeError for lengths that do
-    not add up.
+    `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`.
+    Dimensions before `axis` have lengths (or offsets) of their own. Gradients of equal largest
+    elements are shared. RuntimeError for lengths that do not add up.
 
     >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2, 0, 1]))
     tensor([3., 0., 3.])
     """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in NOTHING:
-        raise RuntimeError(explain(f"Unsupported reduction given to segment_reduce: {reduce!r}",
-                                   "one of " + ", ".join(NOTHING)))
+        raise RuntimeError(
+            explain(
+                f"Unsupported reduction given to segment_reduce: {reduce!r}",
+                "one of " + ", ".join(NOTHING),
+            )
+        )
     if not data.dtype.is_floating_point:
-        raise NotImplementedError(explain(f'"_segment_reduce_cpu" not implemented for {data.dtype}',
-                                          "convert it: data.float()"))
+        raise NotImplementedError(
+            explain(
+                f'"_segment_reduce_cpu" not implemented for {data.dtype}',
+                "convert it: data.float()",
+            )
+        )
     begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
-    outer, rest = data._array.shape[:axis], data._array.shape[axis + 1:]
+    outer, rest = data._array.shape[:axis], data._array.shape[axis + 1 :]
     rows = s.reshape(data, (-1, *rest)) if axis else data
-    # stretch k is the rows from begins[k]; all of them in their order, and to which one each belongs
+    # stretch k is the rows from begins[k]; all of them in their order, and to which one each
+    # belongs
     of = np.repeat(np.arange(sizes.size), sizes)
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
         rows = rows.index_select(0, created(from_array(taken)))  # type: ignore[attr-defined]
-    made = reduced(rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial)
-    return s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
+    made = reduced(
+        rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial
+    )
+    return (
+        s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
+    )
 
 
 def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: Any) -> Tensor:
-    """What each stretch gives: rows (n, ...) of which row i belongs to stretch of[i]; sizes (stretches, 1, ...)."""
+    """What each stretch gives: rows (n, ...) of which row i belongs to stretch of[i]; sizes
+    (stretches, 1, ...)."""
     nothing = NOTHING[reduce] if initial is None else initial
-    first = {"mean": 0 if initial is None else initial, "max": NOTHING["max"], "min": NOTHING["min"]}.get(reduce, nothing)
-    begun = created(from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype)))
+    first = {
+        "mean": 0 if initial is None else initial,
+        "max": NOTHING["max"],
+        "min": NOTHING["min"],
+    }.get(reduce, nothing)
+    begun = created(
+        from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype))
+    )
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
     if reduce in ("sum", "mean"):
@@ -66,27 +102,51 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
     return where(found < initial if reduce == "max" else found > initial, initial, found)
 
 
-def stretches(data: Tensor, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int,
-              unsafe: bool) -> tuple[np.ndarray, np.ndarray]:
+def stretches(
+    data: Tensor,
+    lengths: Tensor | None,
+    indices: Tensor | None,
+    offsets: Tensor | None,
+    axis: int,
+    unsafe: bool,
+) -> tuple[np.ndarray, np.ndarray]:
     """Where each stretch begins, and how long it is, among all rows before and along `axis`."""
     if indices is not None:
-        raise RuntimeError(explain("segment_reduce(): indices based reduction is not supported yet.", "lengths="))
+        raise RuntimeError(
+            explain("segment_reduce(): indices based reduction is not supported yet.", "lengths=")
+        )
     given = lengths if lengths is not None else offsets
     if given is None:
-        raise RuntimeError(explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths="))
-    noticed(given)                                # whoever watches is told
+        raise RuntimeError(
+            explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths=")
+        )
+    noticed(given)  # whoever watches is told
     numbers = np.asarray(given._array)
-    if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data._array.shape[:axis]:
-        raise RuntimeError(explain(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
-                                   f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}"))
+    if (
+        axis != numbers.ndim - 1
+        or numbers.dtype.kind != "i"
+        or numbers.shape[:-1] != data._array.shape[:axis]
+    ):
+        raise RuntimeError(
+            explain(
+                "segment_reduce(): Expected axis to be the last dimension of lengths but got "
+                f"{axis}.",
+                f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}",
+            )
+        )
     n = data._array.shape[axis]
     if lengths is None:
         begins, sizes = numbers[..., :-1], np.diff(numbers)
     else:
         begins, sizes = np.cumsum(numbers, -1) - numbers, numbers
         if not unsafe and (numbers.sum(-1) != n).any():
-            raise RuntimeError(explain("segment_reduce(): Expected all rows of lengths along axis to sum to "
-                                       f"data.size(lengths.dim()-1) when !unsafe.: they sum to {numbers.sum(-1)}, not {n}"))
+            raise RuntimeError(
+                explain(
+                    "segment_reduce(): Expected all rows of lengths along axis to sum to "
+                    f"data.size(lengths.dim()-1) when !unsafe.: they sum to {numbers.sum(-1)}, "
+                    f"not {n}"
+                )
+            )
     if (sizes < 0).any():
         raise RuntimeError(explain("lengths contains negative value!"))
     if sizes.size and (begins.min() < 0 or (begins + sizes).max() > n):
@@ -95,8 +155,11 @@ def stretches(data: Tensor, lengths: Tensor | None, indices: Tensor | None, offs
     return (begins + before).ravel(), sizes.ravel()
 
 
-def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where the places of each row begin, and the last ends: `input` are the rows of places, sorted.
+def _convert_indices_from_coo_to_csr(
+    input: Tensor, size: int, *, out_int32: bool = False
+) -> Tensor:
+    """Where the places of each row begin, and the last ends: `input` are the rows of places,
+    sorted.
 
     >>> rushlight._convert_indices_from_coo_to_csr(rushlight.tensor([0, 0, 2]), 3)
     tensor([0, 2, 2, 3])
@@ -105,9 +168,11 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     return created(from_array(ends.astype(np.int32 if out_int32 else np.int64)))
 
 
-def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False,
-                                     transpose: bool = False) -> Tensor:
-    """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and rows.
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and
+    rows.
 
     >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]), rushlight.tensor([0, 1, 2]))
     tensor([[0, 0, 2],
@@ -121,5 +186,8 @@ def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, 
     return created(from_array(np.stack(pair).astype(np.int32 if out_int32 else np.int64)))
 
 
-MORE.update(_segment_reduce=segment_reduce, _convert_indices_from_coo_to_csr=_convert_indices_from_coo_to_csr,
-            _convert_indices_from_csr_to_coo=_convert_indices_from_csr_to_coo)
+MORE.update(
+    _segment_reduce=segment_reduce,
+    _convert_indices_from_coo_to_csr=_convert_indices_from_coo_to_csr,
+    _convert_indices_from_csr_to_coo=_convert_indices_from_csr_to_coo,
+)

@@ -1,94 +1,156 @@
 """Elements taken from and put at places that tensors name: the seldom used ways."""
+
 from __future__ import annotations
 
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.mode import mode
 from rushlight.base.errors import explain
-from rushlight.ops.index import index_tensors as table
-from rushlight.ops.shape import views as s
 from rushlight.core.arguments import wrap
-from rushlight.ops.math.arithmetic import writing
 from rushlight.core.build import composite
-from rushlight.kernels.index import HERE
-from rushlight.ops.index.masks import nonzero, where
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.index.along_dim import reduce_at
+from rushlight.core.mode import mode
 from rushlight.core.results import into
-from rushlight.ops.index.gather_scatter import check_places, covered, gather, landed, lined
-from rushlight.ops.shape.view_functions import broadcast_tensors
 from rushlight.core.tensor import Tensor, created, from_array, holder, method, noticed
+from rushlight.kernels.index import HERE
+from rushlight.ops.index import index_tensors as table
+from rushlight.ops.index.along_dim import reduce_at
+from rushlight.ops.index.gather_scatter import check_places, covered, gather, landed, lined
+from rushlight.ops.index.masks import nonzero, where
+from rushlight.ops.math.arithmetic import writing
+from rushlight.ops.shape import views as s
+from rushlight.ops.shape.view_functions import broadcast_tensors
+from rushlight.ops.tensor.node_names import called
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 @composite()
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True,
-                   out: Tensor | None = None) -> Tensor:
-    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] where there are none.
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Tensor | None = None,
+) -> Tensor:
+    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] where
+    there are none.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin"; `include_self`: together with what stands there. Gradients of
-    equal largest elements are shared. RuntimeError for other words, shapes that do not fit, indices that are not there.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin"; `include_self`: together with what stands
+    there. Gradients of equal largest elements are shared. RuntimeError for other words, shapes that
+    do not fit, indices that are not there.
 
     >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3., 5.]), "amax")
     tensor([3., 5.])
     """
-    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)          # torch takes these too
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch takes these too
     if reduce not in REDUCTIONS:
-        raise RuntimeError(explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
-                                   op="scatter_reduce"))
+        raise RuntimeError(
+            explain(
+                f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
+                op="scatter_reduce",
+            )
+        )
     src = lined(src, index)
     check_places(input, index, src, "scatter", dim)
     return landed(reduce_at, out, input, index, covered(src, index), dim, reduce, include_self)
 
 
 @composite()
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True,
-                 out: Tensor | None = None) -> Tensor:
-    """out[j] = reduce of input[j] and all slices source[i] with index[i] = j, along `dim`: prod, mean, ...
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Tensor | None = None,
+) -> Tensor:
+    """out[j] = reduce of input[j] and all slices source[i] with index[i] = j, along `dim`: prod,
+    mean, ...
 
-    RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not fit.
+    RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not
+    fit.
 
     >>> rushlight.ones(2, 1).index_reduce(0, rushlight.tensor([0, 0]), rushlight.tensor([[2.], [3.]]), "prod")
     tensor([[6.],
             [1.]])
     """
     if reduce not in REDUCTIONS[1:]:
-        raise RuntimeError(explain("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
-                                   f"{reduce}.", "use index_add for sums"))
+        raise RuntimeError(
+            explain(
+                "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+                f"{reduce}.",
+                "use index_add for sums",
+            )
+        )
     if index._array.ndim > 1:
-        raise RuntimeError(explain("index_reduce_(): Index is supposed to be a vector, but got dim: "
-                                   f"{index._array.ndim} with type: {index.dtype}", "flatten() it"))
+        raise RuntimeError(
+            explain(
+                "index_reduce_(): Index is supposed to be a vector, but got dim: "
+                f"{index._array.ndim} with type: {index.dtype}",
+                "flatten() it",
+            )
+        )
     at, shape = wrap(dim, input._array.ndim), source._array.shape
     if (shape[at] if shape else 1) != index._array.size:
-        raise RuntimeError(explain(f"index_reduce_(): Number of indices ({index._array.size}) should be equal to "
-                                   f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"))
+        raise RuntimeError(
+            explain(
+                f"index_reduce_(): Number of indices ({index._array.size}) should be equal to "
+                f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"
+            )
+        )
     n = input._array.shape[at] if input._array.ndim else 1
     own = holder(index)._array
     if index._array.size and not 0 <= own.min() <= own.max() < n:
-        raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
+        raise IndexError(
+            explain(
+                "index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"
+            )
+        )
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
-    return landed(reduce_at, out, input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self)
+    return landed(
+        reduce_at,
+        out,
+        input,
+        s.expand(places, shape) if shape else places,
+        source,
+        dim,
+        reduce,
+        include_self,
+    )
 
 
-# -- among all elements ------------------------------------------------------------------------------------------------
+# -- among all elements ----------------------------------------------------------------------------
+
 
 def check_flat(index: Tensor, n: int, name: str) -> None:
     """RuntimeError for an index that is not int64, IndexError for one that is not there."""
     if index._array.dtype != np.int64:
-        raise RuntimeError(explain(f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_type}",
-                                   "convert it: index.long()"))
+        raise RuntimeError(
+            explain(
+                f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_type}",
+                "convert it: index.long()",
+            )
+        )
     if index._array.size and not n:
         raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
-    if index.is_meta:                             # there are no numbers that could be wrong
+    if index.is_meta:  # there are no numbers that could be wrong
         return
     places = holder(index)._array
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         noticed(index)
-        raise IndexError(explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.",
-                                 op=name))
+        raise IndexError(
+            explain(
+                f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} "
+                "elements.",
+                op=name,
+            )
+        )
 
 
 @composite()
@@ -99,13 +161,16 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([4, 5, 8])
     """
     check_flat(index, input._array.size, "take")
-    made = called(table.index(s.reshape(input, (input._array.size,)), [index], (HERE, ...)), "TakeBackward0")
+    made = called(
+        table.index(s.reshape(input, (input._array.size,)), [index], (HERE, ...)), "TakeBackward0"
+    )
     return made if out is None else into(out, made, input, index)
 
 
 @composite()
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """The input with the elements of source written, or added, at places counted through row by row.
+    """The input with the elements of source written, or added, at places counted through row by
+    row.
 
     >>> rushlight.put(rushlight.zeros(2, 2), rushlight.tensor([1, 2]), rushlight.tensor([9., 8.]))
     tensor([[0., 9.],
@@ -113,20 +178,31 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """
     check_flat(index, input._array.size, "put_")
     if source._array.size != index._array.size:
-        raise IndexError(explain(f"put_(): Expected source and index to have the same number of elements, but got "
-                                   f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"))
+        raise IndexError(
+            explain(
+                f"put_(): Expected source and index to have the same number of elements, but got "
+                f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
+            )
+        )
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(explain("put_(): self and source expected to have the same dtype, but got self.dtype = "
-                                   f"{input.dtype.scalar_type} and source.dtype = {source.dtype.scalar_type}",
-                                   "convert the source with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                "put_(): self and source expected to have the same dtype, but got self.dtype = "
+                f"{input.dtype.scalar_type} and source.dtype = {source.dtype.scalar_type}",
+                "convert the source with .to(dtype)",
+            )
+        )
     flat, values = s.reshape(input, (input._array.size,)), s.reshape(source, index._array.shape)
     made = table.write_at(flat, values, [index], (HERE, ...), accumulate)
     return s.reshape(made, input._array.shape)
 
 
 @composite()
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`gather` with the other dimensions broadcast; without `dim`, among all elements. Fits argsort and its like.
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """`gather` with the other dimensions broadcast; without `dim`, among all elements. Fits argsort
+    and its like.
 
     >>> x = rushlight.tensor([[3, 1], [2, 4]])
     >>> rushlight.take_along_dim(x, x.argsort(1), 1)
@@ -136,28 +212,44 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if dim is None and indices._array.dtype == np.int32:
         indices = s.to(indices, dtypes.int64)
     if indices._array.dtype != np.int64:
-        raise RuntimeError(explain(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
-                                   "convert them: indices.long()"))
+        raise RuntimeError(
+            explain(
+                f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
+                "convert them: indices.long()",
+            )
+        )
     if dim is None:
         return take_along_dim(s.reshape(input, (-1,)), s.reshape(indices, (-1,)), 0, out=out)
     if input._array.ndim != indices._array.ndim:
-        raise RuntimeError(explain("torch.take_along_dim(): input and indices should have the same number of dimensions, "
-                                   f"but got {input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions "
-                                   "for indices"))
+        raise RuntimeError(
+            explain(
+                "torch.take_along_dim(): input and indices should have the same number of "
+                "dimensions, "
+                f"but got {input._array.ndim} dimensions for input, and {indices._array.ndim} "
+                "dimensions "
+                "for indices"
+            )
+        )
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
     at = indices._array
-    if mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any():         # else 60 us become 25
+    if (
+        mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any()
+    ):  # else 60 us become 25
         indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
     a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):
         if d != dim:
             a[d] = b[d] = max(a[d], b[d]) if 0 not in (a[d], b[d]) else 0
-    input, indices = (t if t._array.shape == (*size,) else s.expand(t, tuple(size)) for t, size in ((input, a), (indices, b)))
+    input, indices = (
+        t if t._array.shape == (*size,) else s.expand(t, tuple(size))
+        for t, size in ((input, a), (indices, b))
+    )
     return gather(input, dim, indices, out=out)
 
 
-# -- where a mask is true ----------------------------------------------------------------------------------------------
+# -- where a mask is true --------------------------------------------------------------------------
+
 
 @composite(looks=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -169,23 +261,41 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(explain(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
-                                   "compare first: mask = m != 0"))
+        raise RuntimeError(
+            explain(
+                "masked_scatter_ only supports boolean masks, but got mask with dtype "
+                f"{mask.dtype}",
+                "compare first: mask = m != 0",
+            )
+        )
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(explain("masked_scatter: expected self and source to have same dtypes but got "
-                                   f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"))
+        raise RuntimeError(
+            explain(
+                "masked_scatter: expected self and source to have same dtypes but got "
+                f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"
+            )
+        )
     x, chosen = broadcast_tensors(input, mask)
-    x = s.contiguous(x)                           # the result is contiguous, as in torch
+    x = s.contiguous(x)  # the result is contiguous, as in torch
     noticed(mask)
     n = int(np.count_nonzero(chosen._array))
     if n > source._array.size:
-        raise RuntimeError(explain("masked_scatter: expected number of elements to be at least the number of ones in the "
-                                   f"mask, {n}, but source has {source._array.size}"))
-    return table.write_at(x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...))
+        raise RuntimeError(
+            explain(
+                "masked_scatter: expected number of elements to be at least the number of ones in "
+                "the "
+                f"mask, {n}, but source has {source._array.size}"
+            )
+        )
+    return table.write_at(
+        x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...)
+    )
 
 
 @composite(looks=True)
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+def nonzero_static(
+    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
+) -> Tensor:
     """`nonzero` with a given number of rows: cut off, or filled up.
 
     >>> rushlight.nonzero_static(rushlight.tensor([0, 1, 1]), size=3)
@@ -194,10 +304,12 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
             [-1]])
     """
     if size < 0:
-        raise RuntimeError(explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}"))
+        raise RuntimeError(
+            explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+        )
     found = nonzero(input)._array[:size]
     rows = np.full((size, input._array.ndim), fill_value, np.int64)
-    rows[:len(found)] = found
+    rows[: len(found)] = found
     made = created(from_array(rows))
     return made if out is None else into(out, made)
 

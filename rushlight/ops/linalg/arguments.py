@@ -1,4 +1,5 @@
 """What functions of matrices ask of their arguments, in torch's words, and what they share."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.mode import mode
 from rushlight.base.errors import explain
+from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, holder
 
@@ -24,9 +25,17 @@ def with_names(function: Callable, name: str, **names: str) -> Callable:
     code = function.__code__  # type: ignore[attr-defined]
     found = tuple(names.get(n, n) for n in code.co_varnames)
     keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}  # type: ignore[attr-defined]
-    made = FunctionType(code.replace(co_varnames=found, co_name=name), function.__globals__, name,  # type: ignore
-                        function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
-    made.__kwdefaults__, made.__annotations__ = keywords, {names.get(k, k): v for k, v in function.__annotations__.items()}
+    made = FunctionType(
+        code.replace(co_varnames=found, co_name=name),
+        function.__globals__,
+        name,  # type: ignore
+        function.__defaults__,
+        function.__closure__,
+    )  # type: ignore[attr-defined]
+    made.__kwdefaults__, made.__annotations__ = (
+        keywords,
+        {names.get(k, k): v for k, v in function.__annotations__.items()},
+    )
     made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, name
     return made
 
@@ -34,26 +43,45 @@ def with_names(function: Callable, name: str, **names: str) -> Callable:
 def check_tensor(x: Any, name: str, argument: str = "A", position: int = 1) -> None:
     """TypeError for what is no tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(explain(f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
-                                f"not {type(x).__name__}", "make it a tensor: torch.tensor(...)"))
+        raise TypeError(
+            explain(
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
+                f"not {type(x).__name__}",
+                "make it a tensor: torch.tensor(...)",
+            )
+        )
 
 
 def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
     """RuntimeError unless the elements are floating-point or complex; of 16 bits only if `low`."""
     if x.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name}: Expected a floating point or complex tensor as input. "
-                                   f"Got {x.dtype.scalar_type}", "convert it: x.float()"))
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected a floating point or complex tensor as input. "
+                f"Got {x.dtype.scalar_type}",
+                "convert it: x.float()",
+            )
+        )
     if not low and x._array.dtype.itemsize < 4:
-        raise RuntimeError(explain(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}",
-                                   "convert it: x.float()"))
+        raise RuntimeError(
+            explain(
+                f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}",
+                "convert it: x.float()",
+            )
+        )
 
 
 def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
-    """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex numbers."""
+    """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex
+    numbers."""
     check_tensor(x, name, argument)
     if x._array.ndim < 2:
-        raise RuntimeError(explain(f"{name}: The input tensor {argument} must have at least 2 dimensions.",
-                                   shape=tuple(x.shape)))
+        raise RuntimeError(
+            explain(
+                f"{name}: The input tensor {argument} must have at least 2 dimensions.",
+                shape=tuple(x.shape),
+            )
+        )
     if numbers:
         check_numbers(x, name)
 
@@ -63,8 +91,13 @@ def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True
     check_matrix(x, name, argument, numbers)
     m, n = x._array.shape[-2:]
     if m != n:
-        raise RuntimeError(explain(f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} "
-                                   "matrices", shape=tuple(x.shape)))
+        raise RuntimeError(
+            explain(
+                f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} "
+                "matrices",
+                shape=tuple(x.shape),
+            )
+        )
 
 
 def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "B")) -> None:
@@ -72,22 +105,31 @@ def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "
     check_tensor(b, name, names[1], 2)
     if a._array.dtype != b._array.dtype:
         p, q = names
-        raise RuntimeError(explain(f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type "
-                                   f"{a.dtype.scalar_type} and {q} of type {b.dtype.scalar_type} instead",
-                                   "convert one with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type "
+                f"{a.dtype.scalar_type} and {q} of type {b.dtype.scalar_type} instead",
+                "convert one with .to(dtype)",
+            )
+        )
 
 
 def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
     """RuntimeError unless a X = b (X a = b where not `left`) can hold."""
     if a._array.shape[-2] != b._array.shape[-2 if left else -1]:
         sizes = " and ".join("x".join(map(str, t._array.shape[-2:])) for t in (a, b))
-        raise RuntimeError(explain(f"{name}: Incompatible shapes of A and B for the equation "
-                                   f"{'AX = B' if left else 'XA = B'} ({sizes})"))
+        raise RuntimeError(
+            explain(
+                f"{name}: Incompatible shapes of A and B for the equation "
+                f"{'AX = B' if left else 'XA = B'} ({sizes})"
+            )
+        )
 
 
 def first_failure(info: Tensor) -> tuple[int, str]:
-    """The first code that is not 0, and torch's words for where it stands; (0, "") if there is none."""
-    if info.is_meta:                              # there are no numbers that could be wrong
+    """The first code that is not 0, and torch's words for where it stands; (0, "") if there is
+    none."""
+    if info.is_meta:  # there are no numbers that could be wrong
         return 0, ""
     info = holder(info)
     codes = np.atleast_1d(info._array).ravel()

@@ -1,17 +1,18 @@
 """Decompositions with torch's signatures: torch.linalg's, and torch's own older names for them."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from rushlight.creation.factories import eye
 from rushlight.base.errors import LinAlgError, explain
-from rushlight.ops.linalg import decompose as f
 from rushlight.core.build import composite, recorded
-from rushlight.ops.math.complex import conj
-from rushlight.ops.math.elementwise import mul
+from rushlight.core.results import return_type
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import reflected
+from rushlight.ops.linalg import decompose as f
 from rushlight.ops.linalg.arguments import (
     check_matrix,
     check_same,
@@ -21,20 +22,23 @@ from rushlight.ops.linalg.arguments import (
     given,
 )
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
-from rushlight.core.results import return_type
+from rushlight.ops.math.complex import conj
+from rushlight.ops.math.elementwise import mul
 from rushlight.ops.shape.views import narrow, overwrite, tril, unsqueeze
-from rushlight.core.tensor import Tensor, from_array
 
 Cholesky = return_type("linalg_cholesky_ex", ["L", "info"])
 QR, OldQR = (return_type(name, ["Q", "R"]) for name in ("linalg_qr", "qr"))
 OldSVD = return_type("svd", ["U", "S", "V"])
 
-# -- of Hermitian matrices ---------------------------------------------------------------------------------------------
+# -- of Hermitian matrices -------------------------------------------------------------------------
 
 
 @composite("linalg_cholesky_ex")
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """A = L L^H, as (L, info): `info` is 0, or the order of the first leading minor that is not positive-definite.
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """A = L L^H, as (L, info): `info` is 0, or the order of the first leading minor that is not
+    positive-definite.
 
     With `check_errors` those raise LinAlgError, as in `linalg.cholesky`, which explains the rest.
 
@@ -42,7 +46,10 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, o
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return given(out, cholesky_of(A, "linalg.cholesky_ex", "linalg.cholesky_ex" if check_errors else None, upper))
+    return given(
+        out,
+        cholesky_of(A, "linalg.cholesky_ex", "linalg.cholesky_ex" if check_errors else None, upper),
+    )
 
 
 def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
@@ -51,18 +58,24 @@ def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
     factor, info = f.linalg_cholesky_ex(conjugate_transpose(A) if upper else A)
     order, where = first_failure(info) if checked else (0, "")
     if order:
-        raise LinAlgError(explain(
-            f"{checked}: {where}The factorization could not be completed because the input is not positive-definite (the "
-            f"leading minor of order {order} is not positive-definite).", "add a small multiple of the identity"))
+        raise LinAlgError(
+            explain(
+                f"{checked}: {where}The factorization could not be completed because the input is "
+                "not positive-definite (the "
+                f"leading minor of order {order} is not positive-definite).",
+                "add a small multiple of the identity",
+            )
+        )
     return Cholesky((conjugate_transpose(factor) if upper else factor, info))
 
 
 @composite("linalg_cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
-    """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian positive-definite A; or A = U^H U.
+    """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian
+    positive-definite A; or A = U^H U.
 
-    A: (..., n, n), of which the lower triangle is read (the upper one if `upper`). LinAlgError if it is not
-    positive-definite. Its gradient is Hermitian.
+    A: (..., n, n), of which the lower triangle is read (the upper one if `upper`). LinAlgError if
+    it is not positive-definite. Its gradient is Hermitian.
 
     >>> rushlight.linalg.cholesky(rushlight.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
@@ -84,10 +97,12 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
 @composite("linalg_eigh")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V unitary.
+    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V
+    unitary.
 
-    A: (..., n, n), of which the lower triangle is read, or the upper one (`UPLO="U"`). Eigenvectors are determined up to
-    a factor of size 1, and gradients exist only for what does not depend on it, and for distinct eigenvalues.
+    A: (..., n, n), of which the lower triangle is read, or the upper one (`UPLO="U"`). Eigenvectors
+    are determined up to a factor of size 1, and gradients exist only for what does not depend on
+    it, and for distinct eigenvalues.
 
     >>> rushlight.linalg.eigh(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
@@ -98,7 +113,8 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @composite("linalg_eigvalsh")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads the triangle `UPLO`.
+    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads
+    the triangle `UPLO`.
 
     >>> rushlight.linalg.eigvalsh(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
@@ -113,14 +129,15 @@ def triangle_name(UPLO: str) -> str:
     return UPLO.upper()
 
 
-# -- eigenvalues and singular values -----------------------------------------------------------------------------------
+# -- eigenvalues and singular values ---------------------------------------------------------------
+
 
 @composite("linalg_eig")
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """A V = V diag(w), as (eigenvalues, eigenvectors), complex; the columns of V have length 1.
 
-    A: (..., n, n). The order of eigenvalues is not defined. RuntimeError for inf and nan. Gradients exist for what does
-    not depend on the phase of eigenvectors, and for distinct eigenvalues.
+    A: (..., n, n). The order of eigenvalues is not defined. RuntimeError for inf and nan. Gradients
+    exist for what does not depend on the phase of eigenvectors, and for distinct eigenvalues.
 
     >>> rushlight.linalg.eig(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([2.+0.j, 1.+0.j])
@@ -131,7 +148,8 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 
 @composite("linalg_eigvals")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """w with A v = w v for some v: the eigenvalues of a square matrix, complex, in no defined order.
+    """w with A v = w v for some v: the eigenvalues of a square matrix, complex, in no defined
+    order.
 
     >>> rushlight.linalg.eigvals(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([2.+0.j, 1.+0.j])
@@ -141,12 +159,16 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @composite("linalg_svd")
-def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
-    """A = U diag(S) Vh, as (U, S, Vh): U and Vh with orthonormal columns and rows, S real, falling, not negative.
+def linalg_svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """A = U diag(S) Vh, as (U, S, Vh): U and Vh with orthonormal columns and rows, S real, falling,
+    not negative.
 
-    A: (..., m, n) gives U (..., m, m) and Vh (..., n, n), or if not `full_matrices` (..., m, k) and (..., k, n) with
-    k = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for distinct singular values, and for what
-    does not depend on the signs (phases) of singular vectors.
+    A: (..., m, n) gives U (..., m, m) and Vh (..., n, n), or if not `full_matrices` (..., m, k) and
+    (..., k, n) with k = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for
+    distinct singular values, and for what does not depend on the signs (phases) of singular
+    vectors.
 
     >>> rushlight.linalg.svd(rushlight.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
@@ -158,7 +180,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 @composite("linalg_svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
-    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where some are equal.
+    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where
+    some are equal.
 
     >>> rushlight.linalg.svdvals(rushlight.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])
@@ -170,8 +193,14 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 def only_cpu(driver: str | None, name: str) -> None:
     if driver is not None:
-        raise RuntimeError(explain(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
-                                   "backend.", "leave driver= away"))
+        raise RuntimeError(
+            explain(
+                f"{name}: keyword argument `driver=` is only supported on CUDA inputs with "
+                "cuSOLVER "
+                "backend.",
+                "leave driver= away",
+            )
+        )
 
 
 @composite()
@@ -190,15 +219,16 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     return given(out, OldSVD((zeros[0], f.linalg_svdvals(input), zeros[1])))
 
 
-# -- orthogonal factors ------------------------------------------------------------------------------------------------
+# -- orthogonal factors ----------------------------------------------------------------------------
+
 
 @composite("linalg_qr")
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """A = Q R, as (Q, R): Q with orthonormal columns, R upper triangular.
 
-    A: (..., m, n). `mode`: 'reduced', Q (..., m, k) and R (..., k, n) with k = min(m, n); 'complete', Q (..., m, m) and
-    R (..., m, n); 'r', an empty Q. Gradients exist where the first k columns are independent, in mode 'reduced', or
-    'complete' for m <= n.
+    A: (..., m, n). `mode`: 'reduced', Q (..., m, k) and R (..., k, n) with k = min(m, n);
+    'complete', Q (..., m, m) and R (..., m, n); 'r', an empty Q. Gradients exist where the first k
+    columns are independent, in mode 'reduced', or 'complete' for m <= n.
 
     >>> rushlight.linalg.qr(rushlight.tensor([[3., 1.], [4., 2.]])).R.abs()
     tensor([[5.0000, 2.2000],
@@ -206,8 +236,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """
     check_matrix(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(explain(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
-                                   "or 'complete'"))
+        raise RuntimeError(
+            explain(
+                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
+                "'r', "
+                "or 'complete'"
+            )
+        )
     return given(out, f.linalg_qr(A, mode))
 
 
@@ -223,7 +258,8 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 
 @composite()
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
-    """LAPACK's form of input = Q R, as (a, tau): R on and above the diagonal of a, Householder's vectors below it.
+    """LAPACK's form of input = Q R, as (a, tau): R on and above the diagonal of a, Householder's
+    vectors below it.
 
     `linalg.householder_product(a, tau)` gives Q. It has no derivative: see `linalg.qr`.
 
@@ -236,7 +272,8 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
 
 @composite("linalg_householder_product", looks=True)
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of H_1 H_2 ... H_k with H_i = I - tau_i v_i v_i^H; v_i is column i of A below A_ii, taken as 1.
+    """The first n columns of H_1 H_2 ... H_k with H_i = I - tau_i v_i v_i^H; v_i is column i of A
+    below A_ii, taken as 1.
 
     A: (..., m, n), m >= n; tau: (..., k), k <= n. RuntimeError for other shapes.
 
@@ -249,9 +286,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     check_same(A, tau, name, ("input", "tau"))
     m, n = A._array.shape[-2:]
     if m < n:
-        raise RuntimeError(explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"))
+        raise RuntimeError(
+            explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+        )
     if n < tau._array.shape[-1]:
-        raise RuntimeError(explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
+        raise RuntimeError(
+            explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+        )
     if recorded(A, (tau,)):
         return given(out, reflect(A, tau, overwrite(A, eye(m, n, dtype=A.dtype))))
     return given(out, from_array(reflected(A._array, tau._array)))
@@ -261,23 +302,33 @@ composite("orgqr", looks=True)(householder_product)
 
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
-    """H_1 ... H_k x, or its adjoint's product: reflection by reflection, so that all of it differentiates."""
+    """H_1 ... H_k x, or its adjoint's product: reflection by reflection, so that all of it
+    differentiates."""
     order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
-        v = tril(narrow(A, -1, i, 1), -i - 1)                         # (..., m, 1)
-        v = v + eye(A._array.shape[-2], A._array.shape[-1], dtype=A.dtype)[:, i:i + 1]  # type: ignore[index]
+        v = tril(narrow(A, -1, i, 1), -i - 1)  # (..., m, 1)
+        v = v + eye(A._array.shape[-2], A._array.shape[-1], dtype=A.dtype)[:, i : i + 1]  # type: ignore[index]
         scale = unsqueeze(narrow(tau, -1, i, 1), -1)
-        along = matmul(conjugate_transpose(v), x)                     # (..., 1, columns)
+        along = matmul(conjugate_transpose(v), x)  # (..., 1, columns)
         x = x - matmul(mul(v, conj(scale) if adjoint else scale), along)
     return x
 
 
 @composite()
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *,
-          out: Tensor | None = None) -> Tensor:
-    """Q other, or other Q if not `left`, with the square Q of Householder's reflections; with Q^H if `transpose`.
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Q other, or other Q if not `left`, with the square Q of Householder's reflections; with Q^H
+    if `transpose`.
 
-    input: (..., m, k) and tau: (..., k), as `geqrf` gives them; other has m rows (columns if not `left`).
+    input: (..., m, k) and tau: (..., k), as `geqrf` gives them; other has m rows (columns if not
+    `left`).
 
     >>> a, tau = rushlight.geqrf(rushlight.eye(2))
     >>> rushlight.ormqr(a, tau, rushlight.ones(2, 1)).shape
@@ -286,7 +337,9 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
     check_reflections(input, tau, other, left)
     if left:
         return given(out, reflect(input, tau, other, transpose))
-    return given(out, conjugate_transpose(reflect(input, tau, conjugate_transpose(other), not transpose)))
+    return given(
+        out, conjugate_transpose(reflect(input, tau, conjugate_transpose(other), not transpose))
+    )
 
 
 def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
@@ -297,6 +350,13 @@ def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> 
     side = -2 if left else -1
     m, k = other._array.shape[side], tau._array.shape[-1]
     if k != min(m, input._array.shape[-1]):
-        raise RuntimeError(explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"))
+        raise RuntimeError(
+            explain(
+                f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], "
+                "input.shape[-1])"
+            )
+        )
     if m != input._array.shape[-2]:
-        raise RuntimeError(explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"))
+        raise RuntimeError(
+            explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+        )

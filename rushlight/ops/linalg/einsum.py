@@ -1,4 +1,6 @@
-"""Einstein sums, made of permutations, reshapes and one stacked product for each pair of operands."""
+"""Einstein sums, made of permutations, reshapes and one stacked product for each pair of
+operands."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,20 +12,22 @@ import numpy as np
 
 from rushlight.base.errors import explain
 from rushlight.core.build import composite
-from rushlight.ops.math.elementwise import mul
+from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.matmul import dot, mm
+from rushlight.ops.math.elementwise import mul
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.shape.views import diagonal, permute, reshape
-from rushlight.core.tensor import Tensor
 
 
 @composite(tensor=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """out[i, ...] = sum over all other letters of the product of operands[letters]: `einsum('ij,jk->ik', a, b)`.
+    """out[i, ...] = sum over all other letters of the product of operands[letters]:
+    `einsum('ij,jk->ik', a, b)`.
 
-    A letter names a dimension; letters missing after `->` are summed over; a letter twice in one operand takes the
-    diagonal; `...` are leading dimensions that broadcast. Without `->` the letters that stand once come out, in
-    alphabetical order. RuntimeError for an equation that does not fit the operands.
+    A letter names a dimension; letters missing after `->` are summed over; a letter twice in one
+    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the
+    letters that stand once come out, in alphabetical order. RuntimeError for an equation that does
+    not fit the operands.
 
     >>> a, b = rushlight.ones(2, 3), rushlight.ones(3, 4)
     >>> rushlight.einsum('ij,jk->ik', a, b).shape
@@ -32,8 +36,17 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         equation, operands = from_sublists((equation, *operands))
     if not operands:
-        raise ValueError(explain("einsum(): must specify the equation string and at least one operand", equation=equation))
-    tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+        raise ValueError(
+            explain(
+                "einsum(): must specify the equation string and at least one operand",
+                equation=equation,
+            )
+        )
+    tensors = (
+        list(operands[0])
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple))
+        else list(operands)
+    )
     try:
         inputs, output = parse(equation, tuple([t._array.ndim for t in tensors]))
     except ValueError as error:
@@ -56,31 +69,44 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 def from_sublists(args: tuple) -> tuple[str, tuple]:
     """einsum(a, [0, 1], b, [1, 2], [0, 2]) in letters."""
+
     def letters(numbers: Sequence) -> str:
         if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
-            raise ValueError(explain("einsum(): subscript in subscript list is not within the valid range [0, 52)",
-                                     subscripts=list(numbers)))
-        return "".join("..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
-                       for n in numbers)
-    pairs, rest = args[:len(args) // 2 * 2], args[len(args) // 2 * 2:]
+            raise ValueError(
+                explain(
+                    "einsum(): subscript in subscript list is not within the valid range [0, 52)",
+                    subscripts=list(numbers),
+                )
+            )
+        return "".join(
+            "..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
+            for n in numbers
+        )
+
+    pairs, rest = args[: len(args) // 2 * 2], args[len(args) // 2 * 2 :]
     equation = ",".join(letters(s) for s in pairs[1::2]) + ("->" + letters(rest[0]) if rest else "")
     return equation, pairs[::2]
 
 
 def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
-    return RuntimeError(explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors]))
+    return RuntimeError(
+        explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors])
+    )
 
 
 @lru_cache(maxsize=256)
 def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
-    """The letters of each operand, of so many dimensions, and of the output; those of `...` are Greek. ValueError for an
-    equation that does not fit."""
+    """The letters of each operand, of so many dimensions, and of the output; those of `...` are
+    Greek. ValueError for an equation that does not fit."""
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(dims):
-        raise ValueError(f"{'fewer' if len(dims) < len(inputs) else 'more'} operands were provided than specified in the "
-                         f"equation: {len(dims)} for {len(inputs)}")
+        raise ValueError(
+            f"{'fewer' if len(dims) < len(inputs) else 'more'} operands were provided than "
+            "specified in the "
+            f"equation: {len(dims)} for {len(inputs)}"
+        )
     for s in (*inputs, output):
         for c in s.replace("...", "", 1):
             if c == ".":
@@ -91,20 +117,27 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
     for s, n, ndim in zip(inputs, extra, dims):
         if n < 0 or (n > 0 and "..." not in s):
             named = len(s.replace("...", ""))
-            raise ValueError(f"the number of subscripts in the equation ({named}) does not match the number of dimensions "
-                             f"({ndim}) for the operand '{s}'" + " and no ellipsis was given" * ("..." not in s))
+            raise ValueError(
+                f"the number of subscripts in the equation ({named}) does not match the number of "
+                "dimensions "
+                f"({ndim}) for the operand '{s}'" + " and no ellipsis was given" * ("..." not in s)
+            )
     dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
     spelled = "".join(chr(0x3B1 + i) for i in range(dots))
-    inputs = [s.replace("...", spelled[dots - n:]) for s, n in zip(inputs, extra)]
+    inputs = [s.replace("...", spelled[dots - n :]) for s, n in zip(inputs, extra)]
     if not arrow:
         every = "".join(inputs)
-        output = "..." + "".join(sorted(c for c in set(every) - set(spelled) if every.count(c) == 1))
+        output = "..." + "".join(
+            sorted(c for c in set(every) - set(spelled) if every.count(c) == 1)
+        )
     output = output.replace("...", spelled)
     for c in output:
         if output.count(c) > 1:
             raise ValueError(f"output subscript {c} appears more than once in the output")
         if not any(c in s for s in inputs):
-            raise ValueError(f"output subscript {c} does not appear in the equation for any input operand")
+            raise ValueError(
+                f"output subscript {c} does not appear in the equation for any input operand"
+            )
     return inputs, output
 
 
@@ -114,9 +147,13 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
         for c, n in zip(letters, t._array.shape):
             if sizes.setdefault(c, n) != n:
                 if 1 not in (n, sizes[c]):
-                    raise wrong(equation, f"subscript {c} has size {n}, which does not broadcast with previously seen "
-                                          f"size {sizes[c]}: operands do not broadcast",
-                                tensors)
+                    raise wrong(
+                        equation,
+                        f"subscript {c} has size {n}, which does not broadcast with previously "
+                        "seen "
+                        f"size {sizes[c]}: operands do not broadcast",
+                        tensors,
+                    )
                 sizes[c] = max(n, sizes[c])
     return sizes
 
@@ -128,7 +165,7 @@ def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
             i = letters.index(c)
             j = letters.index(c, i + 1)
             t = diagonal(t, 0, i, j)
-            letters = letters[:i] + letters[i + 1:j] + letters[j + 1:] + c
+            letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
     return t, letters
 
 
@@ -138,24 +175,29 @@ def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, st
         return t, letters
     sorts = sorted(letters, key=order.index)
     t = ordered(t, letters, sorts)
-    return total(t, tuple([i for i, c in enumerate(sorts) if c not in wanted])), "".join([c for c in sorts if c in wanted])
+    return total(t, tuple([i for i, c in enumerate(sorts) if c not in wanted])), "".join(
+        [c for c in sorts if c in wanted]
+    )
 
 
 def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int]]:
-    """Which two operands to contract next, their product then standing last: an order of little work.
+    """Which two operands to contract next, their product then standing last: an order of little
+    work.
 
-    NumPy looks for it: the best one for up to five operands, a greedy one for more. Two need no search.
-    """
+    NumPy looks for it: the best one for up to five operands, a greedy one for more. Two need no
+    search."""
     if len(inputs) < 3:
         return [(0, 1)] * (len(inputs) - 1)
-    plain = {c: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i, c in enumerate(sizes)}
+    plain = {
+        c: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i, c in enumerate(sizes)
+    }
     equation = ",".join("".join(plain[c] for c in letters) for letters in inputs)
     equation += "->" + "".join(plain[c] for c in output)
     shapes = [np.broadcast_to(0.0, [sizes[c] for c in letters]) for letters in inputs]
     how = "optimal" if len(inputs) <= 5 else "greedy"
     groups = np.einsum_path(equation, *shapes, optimize=(how, 2**62))[0][1:]
-    steps, n = [], len(inputs)                    # n: how many operands are left
-    for group in groups:                          # several at once where they share no letter: one after the other
+    steps, n = [], len(inputs)  # n: how many operands are left
+    for group in groups:  # several at once where they share no letter: one after the other
         first, *others = sorted(group)
         while others:
             second = others.pop(0)
@@ -166,12 +208,15 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     return steps
 
 
-def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the letters that neither the output nor a later operand wants.
+def contract(
+    a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str
+) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the letters that neither the output nor a later
+    operand wants.
 
-    `order`: all letters, those of the output first. The result lies in memory as torch's: letters of both, of a, of b, each
-    group in this order; those of b first if all of them come before a's, and b was not summed.
-    """
+    `order`: all letters, those of the output first. The result lies in memory as torch's: letters
+    of both, of a, of b, each group in this order; those of b first if all of them come before a's,
+    and b was not summed."""
     a, in_a = summed(a, in_a, wanted | set(in_b), order)
     whole = wanted.union(in_a).issuperset(in_b)
     b, in_b = summed(b, in_b, wanted | set(in_a), order)
@@ -180,18 +225,28 @@ def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dic
     a, in_a = squeezed(a, in_a)
     b, in_b = squeezed(b, in_b)
     inner = [c for c in order if c in in_a and c in in_b and c not in wanted]
-    if not inner:                                 # an outer product: broadcasting does it
+    if not inner:  # an outer product: broadcasting does it
         out = "".join([c for c in order if c in in_a or c in in_b or c in ones])
-        sides = [shaped(ordered(t, own, [c for c in out if c in own]), tuple([sizes[c] if c in own else 1 for c in out]))
-                 for t, own in ((a, in_a), (b, in_b))]
+        sides = [
+            shaped(
+                ordered(t, own, [c for c in out if c in own]),
+                tuple([sizes[c] if c in own else 1 for c in out]),
+            )
+            for t, own in ((a, in_a), (b, in_b))
+        ]
         return mul(*sides), out
-    batch, rows = ([c for c in order if c in in_a and (c in in_b) is both and c in wanted] for both in (True, False))
+    batch, rows = (
+        [c for c in order if c in in_a and (c in in_b) is both and c in wanted]
+        for both in (True, False)
+    )
     columns = [c for c in order if c in ones or c in in_b and c not in in_a]
     if whole and rows and columns and order.index(columns[-1]) < order.index(rows[0]):
         a, in_a, rows, b, in_b, columns = b, in_b, columns, a, in_a, rows
     out = "".join(batch + rows + columns)
-    if not out:                                   # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
-        return dot(*[reshape(ordered(t, own, inner), (-1,)) for t, own in ((a, in_a), (b, in_b))]), out
+    if not out:  # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
+        return dot(
+            *[reshape(ordered(t, own, inner), (-1,)) for t, own in ((a, in_a), (b, in_b))]
+        ), out
     k, m, n = [prod([sizes[c] for c in group]) for group in (rows, inner, columns)]
     stack = tuple([sizes[c] for c in batch])
     rows, columns = ([c for c in group if c not in ones] for group in (rows, columns))

@@ -1,26 +1,31 @@
 """The leading singular vectors and values of large matrices, by random projections."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.base.errors import explain
 from rushlight.core.build import MORE, composite
-from rushlight.ops.linalg.decompose_api import cholesky
-from rushlight.ops.linalg.decompose import linalg_eigh, linalg_qr, linalg_svd
-from rushlight.ops.linalg.solve_api import solve_triangular
+from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.arguments import check_matrix
+from rushlight.ops.linalg.decompose import linalg_eigh, linalg_qr, linalg_svd
+from rushlight.ops.linalg.decompose_api import cholesky
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
+from rushlight.ops.linalg.solve_api import solve_triangular
 from rushlight.ops.reduce.reduce import mean
 from rushlight.ops.tensor.random_tensors import randn
-from rushlight.core.tensor import Tensor
 
 
 @composite(tensor=False)
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
-    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple:
+    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest
+    singular values.
 
-    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is decomposed in A's
-    place: Halko, Martinsson and Tropp, Finding structure with randomness (2009), algorithms 4.4 and 5.1.
+    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is
+    decomposed in A's place: Halko, Martinsson and Tropp, Finding structure with randomness (2009),
+    algorithms 4.4 and 5.1.
 
     >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
@@ -46,10 +51,11 @@ def sharpened(x: Tensor, q: int, rounds: int) -> Tensor:
 
 @composite(tensor=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
-    """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal directions.
+    """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal
+    directions.
 
-    q is min(6, m, n) unless told; `center=False` takes the rows as they are. See `svd_lowrank`. ValueError for a q that
-    is negative or greater than min(m, n).
+    q is min(6, m, n) unless told; `center=False` takes the rows as they are. See `svd_lowrank`.
+    ValueError for a q that is negative or greater than min(m, n).
 
     >>> rushlight.pca_lowrank(rushlight.tensor([[1., 1.], [2., 2.], [3., 3.]]), 1)[2].abs()
     tensor([[0.7071],
@@ -60,21 +66,37 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if q is None:
         q = min(6, most)
     elif not 0 <= q <= most:
-        raise ValueError(explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}"))
+        raise ValueError(
+            explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}")
+        )
     if niter < 0:
         raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
     return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)  # type: ignore[operator]
 
 
-def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None,
-           iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None,
-           method: str | None = None, tracker: Any = None, ortho_iparams: dict | None = None,
-           ortho_fparams: dict | None = None, ortho_bparams: dict | None = None) -> tuple[Tensor, Tensor]:
-    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false, and their vectors.
+def lobpcg(
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Any = None,
+    ortho_iparams: dict | None = None,
+    ortho_fparams: dict | None = None,
+    ortho_bparams: dict | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false,
+    and their vectors.
 
-    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. k is that of the columns of `X`, 1 unless told. All
-    eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which steer the search
-    that torch makes, are accepted. ValueError where m < 3 k, as in torch.
+    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. k is that of the columns of
+    `X`, 1 unless told. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`,
+    `method` and the rest, which steer the search that torch makes, are accepted. ValueError where m
+    < 3 k, as in torch.
 
     >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
     >>> values
@@ -85,12 +107,20 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     k = (1 if X is None else X.shape[-1]) if k is None else k
     m = matrix.shape[-1]
     if k < 1:
-        raise ValueError(explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}"))
+        raise ValueError(
+            explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}")
+        )
     if m < 3 * k:
-        raise ValueError(explain(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x "
-                                 f"the number of requested eigenpairs (={k})", "linalg.eigh finds them all"))
+        raise ValueError(
+            explain(
+                f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller "
+                "than 3 x "
+                f"the number of requested eigenpairs (={k})",
+                "linalg.eigh finds them all",
+            )
+        )
     half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)  # type: ignore[attr-defined]
-    if half is not None:                          # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors
+    if half is not None:  # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors
         left = solve_triangular(half, matrix, upper=False)
         matrix = solve_triangular(half, conjugate_transpose(left), upper=False)
     values, vectors = linalg_eigh(matrix)
@@ -98,7 +128,9 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     values, vectors = values[..., chosen], vectors[..., chosen]  # type: ignore[index]
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
-    return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
+    return values, vectors if half is None else solve_triangular(
+        conjugate_transpose(half), vectors, upper=True
+    )
 
 
-MORE["lobpcg"] = lobpcg                           # no op that is compared number by number: torch begins at random
+MORE["lobpcg"] = lobpcg  # no op that is compared number by number: torch begins at random

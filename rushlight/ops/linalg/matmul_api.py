@@ -1,4 +1,5 @@
 """Products of matrices by torch's signatures, and transposes."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,24 +7,25 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.mode import mode
-from rushlight.core.views import released
 from rushlight.base.errors import NoArray, check_given, explain
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.core.build import composite
+from rushlight.core.mode import mode
+from rushlight.core.results import filled, into
+from rushlight.core.tensor import Tensor, assign_property, from_array, method
+from rushlight.core.views import released
+from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.linalg.matmul import dot, mv
 from rushlight.ops.linalg.matmul import mm as product
-from rushlight.ops.linalg.arguments import check_tensor
-from rushlight.ops.tensor.node_names import called
-from rushlight.core.results import filled, into
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.shape.views import permute, transpose
-from rushlight.core.tensor import Tensor, assign_property, from_array, method
+from rushlight.ops.tensor.node_names import called
 
 
 @composite()
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and a column.
+    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and
+    a column.
 
     Leading dimensions broadcast. Operands of one dtype. RuntimeError for shapes that do not fit.
 
@@ -40,8 +42,12 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     if m >= 2 and n >= 2:
         r = product(input, other)
     elif m == 0 or n == 0:
-        raise RuntimeError(explain(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
-                                   "use * for a product with a number"))
+        raise RuntimeError(
+            explain(
+                f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
+                "use * for a product with a number",
+            )
+        )
     elif n == 1 and m <= 2:
         r = dot(input, other) if m == 1 else mv(input, other)
     elif m == 1:
@@ -53,7 +59,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 @composite()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for anything else: `matmul` takes it.
+    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for anything else:
+    `matmul` takes it.
 
     >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
@@ -61,8 +68,14 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     try:
         for name, t in (("self", input), ("mat2", mat2)):
             if isinstance(t, Tensor) and t._array.ndim != 2:
-                raise RuntimeError(explain(f"{name} must be a matrix", "use matmul for other shapes", op="mm",
-                                           inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}"))
+                raise RuntimeError(
+                    explain(
+                        f"{name} must be a matrix",
+                        "use matmul for other shapes",
+                        op="mm",
+                        inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}",
+                    )
+                )
     except NoArray as sparse:
         return filled(out, sparse.instead("mm", input, mat2))
     except AttributeError as error:
@@ -81,17 +94,29 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     try:
         for i, t in enumerate((input, mat2)):
             if t._array.ndim != 3:
-                raise RuntimeError(explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes",
-                                           shape=tuple(t.shape)))
+                raise RuntimeError(
+                    explain(
+                        f"batch{i + 1} must be a 3D tensor",
+                        "use matmul for other shapes",
+                        shape=tuple(t.shape),
+                    )
+                )
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
     except AttributeError as error:
         check_given(bmm, (input, mat2), {}, error)
         raise
-    if input._array.shape[0] != mat2._array.shape[0] or input._array.shape[2] != mat2._array.shape[1]:
-        raise RuntimeError(explain(f"Expected size for first two dimensions of batch2 tensor to be: "
-                                   f"[{input._array.shape[0]}, {input._array.shape[2]}] but got: "
-                                   f"[{mat2._array.shape[0]}, {mat2._array.shape[1]}]."))
+    if (
+        input._array.shape[0] != mat2._array.shape[0]
+        or input._array.shape[2] != mat2._array.shape[1]
+    ):
+        raise RuntimeError(
+            explain(
+                f"Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{input._array.shape[0]}, {input._array.shape[2]}] but got: "
+                f"[{mat2._array.shape[0]}, {mat2._array.shape[1]}]."
+            )
+        )
     r = product(input, mat2)
     return r if out is None else into(out, r)
 
@@ -107,8 +132,12 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     check_tensor(input, "outer", "input")
     check_tensor(vec2, "outer", "vec2", 2)
     if input._array.ndim != 1 or vec2._array.ndim != 1:
-        raise RuntimeError(explain(f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and "
-                                   f"{vec2._array.ndim}-D"))
+        raise RuntimeError(
+            explain(
+                f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and "
+                f"{vec2._array.ndim}-D"
+            )
+        )
     return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
 
 
@@ -116,8 +145,15 @@ composite("ger")(outer)
 
 
 @composite(factors=("beta", "alpha"))
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-          out: Tensor | None = None) -> Tensor:
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
 
     >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]), beta=10)
@@ -127,8 +163,15 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
 
 
 @composite(factors=("beta", "alpha"))
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
-          out: Tensor | None = None) -> Tensor:
+def addmv(
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
 
     >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]), beta=10)
@@ -138,9 +181,17 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
 
 
 @composite(factors=("beta", "alpha"))
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-            out: Tensor | None = None) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not looked at.
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
+    looked at.
 
     >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
@@ -148,8 +199,16 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")
 
 
-def plus_product(input: Tensor, x: Tensor, y: Tensor, times: Callable, beta: Number, alpha: Number, out: Tensor | None,
-                 name: str) -> Tensor:
+def plus_product(
+    input: Tensor,
+    x: Tensor,
+    y: Tensor,
+    times: Callable,
+    beta: Number,
+    alpha: Number,
+    out: Tensor | None,
+    name: str,
+) -> Tensor:
     """beta input + alpha times(x, y); half precision is rounded once."""
     r = called(in_single(lambda a, x, y: plus(a, times(x, y), beta, alpha), input, x, y), name)
     return r if out is None else into(out, r)
@@ -158,58 +217,84 @@ def plus_product(input: Tensor, x: Tensor, y: Tensor, times: Callable, beta: Num
 def of_matrices(mat1: Tensor, mat2: Tensor) -> Tensor:
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.ndim != 2:
-            raise RuntimeError(explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2"))
+            raise RuntimeError(
+                explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2")
+            )
     return matmul(mat1, mat2)
 
 
 def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
     if (mat.ndim, vec.ndim) != (2, 1):
-        raise RuntimeError(explain(f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
-                                   "input + mat @ vec takes others"))
+        raise RuntimeError(
+            explain(
+                f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
+                "input + mat @ vec takes others",
+            )
+        )
     return matmul(mat, vec)
 
 
 def in_single(f: Callable, *tensors: Tensor) -> Tensor:
-    """f of these tensors; if all are of one half precision, computed in float32, and rounded once."""
+    """f of these tensors; if all are of one half precision, computed in float32, and rounded
+    once."""
     dtype = tensors[0].dtype
-    if dtype.itemsize != 2 or not dtype.is_floating_point or any([t.dtype is not dtype for t in tensors]):
+    if (
+        dtype.itemsize != 2
+        or not dtype.is_floating_point
+        or any([t.dtype is not dtype for t in tensors])
+    ):
         return f(*tensors)
     return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)  # type: ignore[attr-defined]
 
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     """beta input + alpha r; with beta 0 the input is not looked at."""
-    if r.dtype.category < dtypes.FLOATING:        # of integers: whole factors
+    if r.dtype.category < dtypes.FLOATING:  # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else e.mul(r, alpha)
     if beta == 0 and not (input.requires_grad and mode().grad):
         return r
-    both = e.add(r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0))
+    both = e.add(
+        r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0)
+    )
     if both.shape != r.shape:
-        raise RuntimeError(explain(f"input of shape {list(input.shape)} does not expand to the product's {list(r.shape)}",
-                                   "input + product takes both to a common shape"))
+        raise RuntimeError(
+            explain(
+                f"input of shape {list(input.shape)} does not expand to the product's "
+                f"{list(r.shape)}",
+                "input + product takes both to a common shape",
+            )
+        )
     return both
 
 
-NOWHERE = from_array(np.broadcast_to(np.False_, ()))     # with beta 0 nan does not count, and the gradient is 0; read-only
+NOWHERE = from_array(
+    np.broadcast_to(np.False_, ())
+)  # with beta 0 nan does not count, and the gradient is 0; read-only
 
 
 for function in (addmm, addmv, baddbmm):
     method(writing(function), function.__name__ + "_")
 
 
-# -- transposes as properties ----------------------------------------------------------------------------------------
+# -- transposes as properties ----------------------------------------------------------------------
+
 
 def t(input: Tensor) -> Tensor:
-    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number as it is. RuntimeError for more.
+    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number as it is.
+    RuntimeError for more.
 
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])
     """
     if input._array.ndim > 2:
-        raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D",
-                                   "use .mT or permute()"))
+        raise RuntimeError(
+            explain(
+                f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D",
+                "use .mT or permute()",
+            )
+        )
     return called(transpose(input, 0, int(input._array.ndim == 2)), "TBackward0")
 
 
@@ -221,8 +306,13 @@ def reversed_dims(self: Tensor) -> Tensor:
 def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
     """The last two dimensions swapped; a number is itself."""
     if self._array.ndim == 1:
-        raise RuntimeError(explain(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.",
-                                   "unsqueeze it"))
+        raise RuntimeError(
+            explain(
+                f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D "
+                "tensor.",
+                "unsqueeze it",
+            )
+        )
     return transpose(self, -2, -1) if self._array.ndim else self
 
 
@@ -235,8 +325,13 @@ def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
 def of_one_matrix(self: Tensor) -> Tensor:
     """The transpose of a matrix, conjugated."""
     if self._array.ndim > 2:
-        raise RuntimeError(explain(f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",
-                                   "for batches of matrices use .mH"))
+        raise RuntimeError(
+            explain(
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
+                "tensor.",
+                "for batches of matrices use .mH",
+            )
+        )
     return conjugate_transpose(self, "H")
 
 

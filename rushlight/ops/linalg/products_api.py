@@ -1,4 +1,5 @@
 """Products of vectors and matrices beyond matmul, with torch's signatures."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,21 +8,21 @@ from operator import index
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import eye, ones_like
 from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
 from rushlight.core.arguments import wrap
-from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.core.build import composite
-from rushlight.ops.math.complex import conj
-from rushlight.ops.linalg.matmul import dot
+from rushlight.core.tensor import Tensor, method
+from rushlight.creation.factories import eye, ones_like
 from rushlight.ops.linalg.arguments import check_square, check_tensor, given, with_names
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.math.rare_functions import crossed
+from rushlight.ops.linalg.matmul import dot
 from rushlight.ops.linalg.matmul_api import bmm, matmul, outer, plus
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import Number, writing
+from rushlight.ops.math.complex import conj
+from rushlight.ops.math.rare_functions import crossed
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.shape.views import cat, diagonal, overwrite, permute, reshape, to, unsqueeze
-from rushlight.core.tensor import Tensor, method
+from rushlight.ops.tensor.node_names import called
 
 composite("linalg_matmul")(matmul)
 
@@ -50,7 +51,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
 
 @composite()
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out[i, j] = sum over k of input[i, k] other[j, k], where i and j stand for all dimensions but the last.
+    """out[i, j] = sum over k of input[i, k] other[j, k], where i and j stand for all dimensions but
+    the last.
 
     A number multiplies. RuntimeError where the last dimensions differ.
 
@@ -62,14 +64,19 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input._array.ndim == 0 or other._array.ndim == 0:
         return given(out, e.mul(input, other))
     if input._array.shape[-1] != other._array.shape[-1]:
-        raise RuntimeError(explain("inner() the last dimension must match on both input tensors but got shapes "
-                                   f"{list(input.shape)} and {list(other.shape)}"))
+        raise RuntimeError(
+            explain(
+                "inner() the last dimension must match on both input tensors but got shapes "
+                f"{list(input.shape)} and {list(other.shape)}"
+            )
+        )
     return given(out, tensordot(input, other, ([-1], [-1])))
 
 
 @composite(tensor=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them.
+    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or
+    two lists of them.
 
     RuntimeError where two such dimensions have different sizes; one of size 1 broadcasts.
 
@@ -84,17 +91,28 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         elif b._array.shape[j] == 1:
             a = total(a, (i,), True, dtype=a.dtype)
         elif a._array.shape[i] != b._array.shape[j]:
-            raise RuntimeError(explain(f"contracted dimensions need to match, but first has size {a._array.shape[i]} in "
-                                       f"dim {i} and second has size {b._array.shape[j]} in dim {j}"))
-    kept_a, kept_b = ([d for d in range(k) if d not in used] for k, used in
-                      ((m, {d % m for d in in_a}), (n, {d % n for d in in_b})))
+            raise RuntimeError(
+                explain(
+                    f"contracted dimensions need to match, but first has size {a._array.shape[i]} "
+                    "in "
+                    f"dim {i} and second has size {b._array.shape[j]} in dim {j}"
+                )
+            )
+    kept_a, kept_b = (
+        [d for d in range(k) if d not in used]
+        for k, used in ((m, {d % m for d in in_a}), (n, {d % n for d in in_b}))
+    )
     shape = [a._array.shape[d] for d in kept_a] + [b._array.shape[d] for d in kept_b]
     middle = prod(a._array.shape[d] for d in in_a)
     left = reshape(permute(a, (*kept_a, *in_a)), (prod(a._array.shape[d] for d in kept_a), middle))
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b._array.shape[d] for d in kept_b)))
-    if prod(shape) == 1:                          # a sum of products: bools have it too, and autocast leaves it alone
+    if prod(shape) == 1:  # a sum of products: bools have it too, and autocast leaves it alone
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
-        one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
+        one = (
+            total(e.mul(left, right), dtype=left.dtype)
+            if left.dtype is dtypes.bool_
+            else dot(left, right)
+        )
         return given(out, reshape(one, tuple(shape)))
     return given(out, reshape(matmul(left, right), tuple(shape)))
 
@@ -107,7 +125,9 @@ def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
         if dims < 0:
             raise RuntimeError(explain(f"tensordot expects dims >= 0, but got dims={dims}"))
         if dims > min(a._array.ndim, b._array.ndim):
-            raise RuntimeError(explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims)))
+            raise RuntimeError(
+                explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims))
+            )
         return list(range(-dims, 0)), list(range(dims))
     in_a, in_b = (list(d) if isinstance(d, Sequence) else [d] for d in dims)
     if len(in_a) != len(in_b):
@@ -139,29 +159,54 @@ def trace(input: Tensor) -> Tensor:
     tensor(5.)
     """
     if input._array.ndim != 2:
-        raise RuntimeError(explain(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}",
-                                   "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)"))
+        raise RuntimeError(
+            explain(
+                f"trace: expected a matrix, but got tensor with dim {input._array.ndim}",
+                "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)",
+            )
+        )
     return called(total(diagonal(input)), "TraceBackward0")
 
 
 @composite(factors=("beta", "alpha"))
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-           out: Tensor | None = None) -> Tensor:
-    """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not looked at.
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not
+    looked at.
 
     >>> rushlight.addbmm(rushlight.zeros(2, 2), rushlight.ones(3, 2, 4), rushlight.ones(3, 4, 2))
     tensor([[12., 12.],
             [12., 12.]])
     """
     if batch1._array.ndim == batch2._array.ndim == 3 and len(batch1._array) != len(batch2._array):
-        raise RuntimeError(explain("batch1 and batch2 must have same number of batches, got "
-                                   f"{len(batch1._array)} and {len(batch2._array)}"))
-    return given(out, called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0"))
+        raise RuntimeError(
+            explain(
+                "batch1 and batch2 must have same number of batches, got "
+                f"{len(batch1._array)} and {len(batch2._array)}"
+            )
+        )
+    return given(
+        out, called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0")
+    )
 
 
 @composite(factors=("beta", "alpha"))
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-         out: Tensor | None = None) -> Tensor:
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not looked at.
 
     >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
@@ -170,9 +215,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     """
     for i, v in enumerate((vec1, vec2)):
         if v._array.ndim != 1:
-            raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D"))
+            raise RuntimeError(
+                explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D")
+            )
     made = outer(vec1, vec2)
-    made = to(made, dtypes.promote_types(made.dtype, input.dtype))       # also that of a number counts
+    made = to(made, dtypes.promote_types(made.dtype, input.dtype))  # also that of a number counts
     return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
 
 
@@ -180,14 +227,15 @@ for function in (addbmm, addr):
     method(writing(function), function.__name__ + "_")
 
 
-# -- chains ----------------------------------------------------------------------------------------------------------
+# -- chains ----------------------------------------------------------------------------------------
+
 
 @composite("linalg_multi_dot", tensor=False)
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """tensors[0] @ tensors[1] @ ..., in the order that takes the fewest multiplications.
 
-    The first and the last may be vectors, a row and a column. The order is found by dynamic programming over all ways
-    to set brackets (Cormen et al., Introduction to Algorithms, 15.2).
+    The first and the last may be vectors, a row and a column. The order is found by dynamic
+    programming over all ways to set brackets (Cormen et al., Introduction to Algorithms, 15.2).
 
     >>> rushlight.linalg.multi_dot([rushlight.ones(2, 3), rushlight.ones(3, 4), rushlight.ones(4)])
     tensor([12., 12.])
@@ -199,26 +247,38 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         check_tensor(t, "linalg.multi_dot", "tensors")
         if t._array.ndim != 2 and not (t._array.ndim == 1 and i in (0, n - 1)):
             many = "1D or 2D" if i in (0, n - 1) else "2D"
-            raise RuntimeError(explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D"))
+            raise RuntimeError(
+                explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D")
+            )
     for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
         if a._array.shape[-1] != b._array.shape[0]:
-            raise RuntimeError(explain(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and "
-                                       f"{list(b.shape)} cannot be multiplied"))
-    sizes = [1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0], *[t._array.shape[-1] for t in tensors]]
+            raise RuntimeError(
+                explain(
+                    f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and "
+                    f"{list(b.shape)} cannot be multiplied"
+                )
+            )
+    sizes = [
+        1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0],
+        *[t._array.shape[-1] for t in tensors],
+    ]
     if tensors[-1]._array.ndim == 1:
         sizes[-2:] = [tensors[-1]._array.shape[0], 1]
     return given(out, multiplied(tensors, splits(sizes), 0, n - 1))
 
 
 def splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """{(first, last): where to split that part of the chain}; matrix i is sizes[i] x sizes[i + 1]."""
+    """{(first, last): where to split that part of the chain}; matrix i is sizes[i] x sizes[i +
+    1]."""
     n = len(sizes) - 1
     cost, best = {(i, i): 0 for i in range(n)}, {}
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i, j], best[i, j] = min((cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                                         for k in range(i, j))
+            cost[i, j], best[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
     return best
 
 
@@ -232,7 +292,8 @@ def multiplied(tensors: Sequence[Tensor], best: dict, i: int, j: int) -> Tensor:
 
 @composite(tensor=False)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """matrices[0] @ matrices[1] @ ..., in the order that takes the fewest multiplications: linalg.multi_dot.
+    """matrices[0] @ matrices[1] @ ..., in the order that takes the fewest multiplications:
+    linalg.multi_dot.
 
     >>> rushlight.chain_matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
@@ -243,23 +304,35 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return given(out, matrices[0]) if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
-# -- crosses and powers ------------------------------------------------------------------------------------------------
+# -- crosses and powers ----------------------------------------------------------------------------
+
 
 @composite("linalg_cross", tensor=False)
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim` of size 3; the others broadcast.
+def linalg_cross(
+    input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None
+) -> Tensor:
+    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim` of size 3; the
+    others broadcast.
 
     >>> rushlight.linalg.cross(rushlight.tensor([1., 0., 0.]), rushlight.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
     """
     if input._array.ndim != other._array.ndim:
-        raise RuntimeError(explain("linalg.cross: inputs must have the same number of dimensions.",
-                                   shapes=(tuple(input.shape), tuple(other.shape))))
+        raise RuntimeError(
+            explain(
+                "linalg.cross: inputs must have the same number of dimensions.",
+                shapes=(tuple(input.shape), tuple(other.shape)),
+            )
+        )
     d = wrap(dim, input._array.ndim)
     sizes = input._array.shape[d], other._array.shape[d]
     if sizes != (3, 3):
-        raise RuntimeError(explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
-                                   f"{sizes[1]}"))
+        raise RuntimeError(
+            explain(
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
+                f"{sizes[1]}"
+            )
+        )
     if input._array.dtype is not other._array.dtype:
         wanted = dtypes.promote_types(input.dtype, other.dtype)
         input, other = to(input, wanted), to(other, wanted)
@@ -267,8 +340,11 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
 
 
 @composite()
-def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim`, or else the first dimension of size 3.
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim`, or else the first
+    dimension of size 3.
 
     >>> rushlight.cross(rushlight.tensor([[1., 0., 0.]]), rushlight.tensor([[0., 1., 0.]]), 1)
     tensor([[0., 0., 1.]])
@@ -283,7 +359,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
 @composite("linalg_matrix_power", tensor=False)
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """A @ A @ ... @ A, n times, by repeated squaring; of the inverse for a negative n; the identity for 0.
+    """A @ A @ ... @ A, n times, by repeated squaring; of the inverse for a negative n; the identity
+    for 0.
 
     RuntimeError unless the matrices are square; LinAlgError for a singular one and a negative n.
 
@@ -312,7 +389,8 @@ composite("matrix_power")(with_names(matrix_power, "matrix_power", A="input"))
 
 @composite("linalg_vander", tensor=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x unless told.
+    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x unless
+    told.
 
     >>> rushlight.linalg.vander(rushlight.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
@@ -330,8 +408,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 def powers(x: Tensor, count: int) -> Tensor:
-    """x^0 to x^(count - 1) along a new last dimension, multiplied up as in torch: 1000 of 1000 in 6 ms, by pow
-    in 109."""
+    """x^0 to x^(count - 1) along a new last dimension, multiplied up as in torch: 1000 of 1000 in 6
+    ms, by pow in 109."""
     column = unsqueeze(x, -1)
     repeated = column.expand(*x.shape, count - 1).cumprod(-1)  # type: ignore[attr-defined]
     return cat((ones_like(column), repeated), -1)
@@ -339,7 +417,8 @@ def powers(x: Tensor, count: int) -> Tensor:
 
 @composite(tensor=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """out[i, j] = x_i^(N - 1 - j): Vandermonde's matrix of a vector; the powers rise if `increasing`.
+    """out[i, j] = x_i^(N - 1 - j): Vandermonde's matrix of a vector; the powers rise if
+    `increasing`.
 
     >>> rushlight.vander(rushlight.tensor([2, 3]), 3)
     tensor([[4, 2, 1],

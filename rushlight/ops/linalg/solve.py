@@ -1,33 +1,65 @@
-"""Determinants, inverses and equations, with their derivatives; ops/linalg/solve_api.py has torch's signatures."""
+"""Determinants, inverses and equations, with their derivatives; ops/linalg/solve_api.py has torch's
+signatures."""
+
 from __future__ import annotations
 
-from rushlight.ops.linalg import decompose as factorizations
 from rushlight.core.build import build, inner
-from rushlight.kernels import solving as kernels
 from rushlight.core.worlds import adopt, shared
+from rushlight.kernels import solving as kernels
+from rushlight.ops.linalg import decompose as factorizations
 
 adopt(kernels)
 
-linalg_det = inner(lambda x, /: linalg_det(x),         x=lambda g, x: as_factor(g) * cofactors(x), batched="matrix")
-linalg_slogdet = inner(lambda x, /: linalg_slogdet(x), outputs="sign logabsdet",
-                  x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign), batched="matrix")
-cofactors  = inner(lambda x, /: cofactors(x),          x=lambda g, x: cofactors_gradient(g, x), batched="matrix")
-linalg_inv_ex = inner(lambda x, /: linalg_inv_ex(x),   outputs="inverse info",
-                  x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT), batched="matrix")
+linalg_det = inner(
+    lambda x, /: linalg_det(x), x=lambda g, x: as_factor(g) * cofactors(x), batched="matrix"
+)
+linalg_slogdet = inner(
+    lambda x, /: linalg_slogdet(x),
+    outputs="sign logabsdet",
+    x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign),
+    batched="matrix",
+)
+cofactors = inner(
+    lambda x, /: cofactors(x), x=lambda g, x: cofactors_gradient(g, x), batched="matrix"
+)
+linalg_inv_ex = inner(
+    lambda x, /: linalg_inv_ex(x),
+    outputs="inverse info",
+    x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT),
+    batched="matrix",
+)
 # X with a X = b
-solution   = inner(lambda x, b, /: solution(x, b),     outputs="result info", node="LinalgSolveExBackward0",
-                  x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT), b=lambda gs, x: solution(x.mT, gs[0])[0],
-                  batched="matrix")
-triangular = inner(lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
-                  x=lambda g, x, out, upper, unitriangular: triangular_gradient(g, x, out, upper, unitriangular),
-                  b=lambda g, x, upper, unitriangular: triangular(x.mT, g, not upper, unitriangular),
-                  node="LinalgSolveTriangularBackward0", batched="matrix")
-inverse_of_rank = inner(lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
-                  x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)), node="LinalgPinvBackward0")
-least_squares = inner(lambda x, b, /, rcond, driver: least_squares(x, b, rcond, driver),
-                  outputs="solution rank singular_values", node="LinalgLstsqBackward0",
-                  x=lambda gs, x, b: lstsq_gradient(gs[0], x, b), b=lambda gs, x: pinv_of(x).mT @ gs[0], batched="matrix")
-linalg_matrix_exp = inner(lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x), batched="matrix")
+solution = inner(
+    lambda x, b, /: solution(x, b),
+    outputs="result info",
+    node="LinalgSolveExBackward0",
+    x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT),
+    b=lambda gs, x: solution(x.mT, gs[0])[0],
+    batched="matrix",
+)
+triangular = inner(
+    lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
+    x=lambda g, x, out, upper, unitriangular: triangular_gradient(g, x, out, upper, unitriangular),
+    b=lambda g, x, upper, unitriangular: triangular(x.mT, g, not upper, unitriangular),
+    node="LinalgSolveTriangularBackward0",
+    batched="matrix",
+)
+inverse_of_rank = inner(
+    lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
+    x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)),
+    node="LinalgPinvBackward0",
+)
+least_squares = inner(
+    lambda x, b, /, rcond, driver: least_squares(x, b, rcond, driver),
+    outputs="solution rank singular_values",
+    node="LinalgLstsqBackward0",
+    x=lambda gs, x, b: lstsq_gradient(gs[0], x, b),
+    b=lambda gs, x: pinv_of(x).mT @ gs[0],
+    batched="matrix",
+)
+linalg_matrix_exp = inner(
+    lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x), batched="matrix"
+)
 
 
 @shared
@@ -45,27 +77,33 @@ def triangular_gradient(g, x, out, upper, unitriangular):
 
 @shared
 def slogdet_gradient(g_sign, g_size, x, sign):
-    """(g_size + i Im(g_sign sign)) x^-T: the logarithm of det is log |det| + i times the angle of its sign."""
+    """(g_size + i Im(g_sign sign)) x^-T: the logarithm of det is log |det| + i times the angle of
+    its sign."""
     if is_complex(sign):
-        return as_factor(cast(g_size, sign) + (g_sign * sign - conj(g_sign * sign)) / 2) * linalg_inv_ex(x)[0].mT
+        return (
+            as_factor(cast(g_size, sign) + (g_sign * sign - conj(g_sign * sign)) / 2)
+            * linalg_inv_ex(x)[0].mT
+        )
     return as_factor(g_size) * linalg_inv_ex(x)[0].mT
 
 
 @shared
 def cofactors_gradient(g, x):
-    """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where P_ij is the product
-    of the singular values but the i-th and the j-th; so nothing is divided by a determinant that may be 0."""
+    """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where
+    P_ij is the product of the singular values but the i-th and the j-th; so nothing is divided by a
+    determinant that may be 0."""
     u, s, vh = linalg_svd(x, True)
     p = cast(products_without_two(s), u)
     h = adjoint(u) @ g @ adjoint(vh)
-    along = (p @ unsqueeze(diagonal_of(h), len(s.shape)))
+    along = p @ unsqueeze(diagonal_of(h), len(s.shape))
     inside = diagonal_matrix(squeeze(along, (len(s.shape),))) - p * h.mT
     return as_factor(linalg_det(u) * linalg_det(vh)) * (conj(u) @ inside @ conj(vh))
 
 
 @shared
 def products_without_two(s):
-    """(..., n) -> (..., n, n): the product of all s but the i-th and the j-th; 0 on the diagonal."""
+    """(..., n) -> (..., n, n): the product of all s but the i-th and the j-th; 0 on the
+    diagonal."""
     n = s.shape[-1]
     one = unit(n, s)
     # of s_k, i and j: 1 for k = i or k = j
@@ -76,7 +114,8 @@ def products_without_two(s):
 
 @shared
 def pinv_gradient(g, x, p):
-    """Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems (1973)."""
+    """Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
+    problems (1973)."""
     h, ph = adjoint(g), adjoint(p)
     if x.shape[-2] <= x.shape[-1]:
         k = h @ p

@@ -1,4 +1,5 @@
 """Determinants, inverses, equations and functions of matrices, with torch's signatures."""
+
 from __future__ import annotations
 
 from math import prod
@@ -8,9 +9,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import LinAlgError, explain
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.linalg import solve as s
 from rushlight.core.build import composite
+from rushlight.core.results import into, return_type
+from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.ops.linalg import solve as s
 from rushlight.ops.linalg.arguments import (
     check_equation,
     check_matrix,
@@ -22,12 +24,11 @@ from rushlight.ops.linalg.arguments import (
     given,
     with_names,
 )
-from rushlight.ops.reduce.norms_api import tolerances
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.reduce.norms_api import tolerances
 from rushlight.ops.reduce.reduce import sum as total
-from rushlight.core.results import into, return_type
 from rushlight.ops.shape.views import narrow, permute, reshape, squeeze, tril, triu, unsqueeze
-from rushlight.core.tensor import Tensor, created, from_array
 
 Inverse = return_type("linalg_inv_ex", ["inverse", "info"])
 Solution = return_type("linalg_solve_ex", ["result", "info"])
@@ -35,12 +36,13 @@ LeastSquares = return_type("linalg_lstsq", ["solution", "residuals", "rank", "si
 Triangular = return_type("triangular_solve", ["solution", "cloned_coefficient"])
 OldSlogdet = return_type("slogdet", ["sign", "logabsdet"])
 
-# -- determinants and inverses -----------------------------------------------------------------------------------------
+# -- determinants and inverses ---------------------------------------------------------------------
 
 
 @composite("linalg_det")
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
+    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for
+    singular ones too.
 
     >>> rushlight.linalg.det(rushlight.tensor([[2., 1.], [0., 3.]]))
     tensor(6.)
@@ -51,7 +53,8 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite("linalg_slogdet")
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """det(A) = sign exp(logabsdet), as (sign, logabsdet): nothing overflows. 0 and -inf for a singular matrix.
+    """det(A) = sign exp(logabsdet), as (sign, logabsdet): nothing overflows. 0 and -inf for a
+    singular matrix.
 
     >>> rushlight.linalg.slogdet(rushlight.tensor([[1., 2.], [3., 4.]])).sign
     tensor(-1.)
@@ -86,14 +89,17 @@ def logdet(input: Tensor) -> Tensor:
 
 @composite("linalg_inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """A^-1, as (inverse, info): `info` is 0, or the place of the first pivot that is 0, counted from 1.
+    """A^-1, as (inverse, info): `info` is 0, or the place of the first pivot that is 0, counted
+    from 1.
 
     Of singular matrices the inverse is inf, or with `check_errors` LinAlgError.
 
     >>> rushlight.linalg.inv_ex(rushlight.tensor([[2., 0.], [0., 0.]])).info
     tensor(2, dtype=torch.int32)
     """
-    return given(out, Inverse(inverse_of(A, "linalg.inv_ex", "linalg.inv_ex" if check_errors else None)))
+    return given(
+        out, Inverse(inverse_of(A, "linalg.inv_ex", "linalg.inv_ex" if check_errors else None))
+    )
 
 
 def inverse_of(A: Tensor, name: str, checked: str | None) -> Any:
@@ -101,8 +107,13 @@ def inverse_of(A: Tensor, name: str, checked: str | None) -> Any:
     made = s.linalg_inv_ex(A)
     i, where = first_failure(made[1]) if checked else (0, "")
     if i:
-        raise LinAlgError(explain(f"{checked}: {where}The diagonal element {i} is zero, the inversion could not be "
-                                  "completed because the input matrix is singular.", "use linalg.pinv"))
+        raise LinAlgError(
+            explain(
+                f"{checked}: {where}The diagonal element {i} is zero, the inversion could not be "
+                "completed because the input matrix is singular.",
+                "use linalg.pinv",
+            )
+        )
     return made
 
 
@@ -123,12 +134,15 @@ for name, function in (("det", det), ("inverse", inv)):
     composite(name)(with_names(function, name, A="input"))
 composite("slogdet")(old_slogdet)
 
-# -- equations ---------------------------------------------------------------------------------------------------------
+# -- equations -------------------------------------------------------------------------------------
 
 
 @composite("linalg_solve_ex", tensor=False)
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot is 0, from 1.
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot
+    is 0, from 1.
 
     >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.])).result
     tensor([1., 1.])
@@ -136,24 +150,35 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return given(out, Solution(solution_of(A, B, left, "linalg.solve_ex", check_errors)))
 
 
-def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> tuple[Tensor, Tensor]:
-    """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last dimension."""
+def solution_of(
+    A: Tensor, B: Tensor, left: bool, name: str, checked: bool
+) -> tuple[Tensor, Tensor]:
+    """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last
+    dimension."""
     check_square(A, name)
     check_same(A, B, name)
     shape = B._array.shape
     vector = len(shape) == 1 or (len(shape) == A._array.ndim - 1 and shape == A._array.shape[:-1])
     if vector:
         if not left:
-            raise RuntimeError(explain(f"{name}: Vector broadcasting of the left hand side is not supported for "
-                                       "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"))
+            raise RuntimeError(
+                explain(
+                    f"{name}: Vector broadcasting of the left hand side is not supported for "
+                    "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+                )
+            )
         B = unsqueeze(B, -1)
     check_equation(A, B, left, name)
     a, b = (A, B) if left else (A.mT, B.mT)  # type: ignore[attr-defined]
     result, info = s.solution(a, b)
     i, where = first_failure(info) if checked else (0, "")
     if i:
-        raise LinAlgError(explain(f"torch.{name}: {where}The solver failed because the input matrix is singular.",
-                                  "use linalg.lstsq"))
+        raise LinAlgError(
+            explain(
+                f"torch.{name}: {where}The solver failed because the input matrix is singular.",
+                "use linalg.lstsq",
+            )
+        )
     result = result if left else result.mT
     return squeeze(result, -1) if vector else result, info
 
@@ -162,8 +187,8 @@ def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> t
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """X with A X = B, or X A = B if not `left`.
 
-    A: (..., n, n); B: (..., n, k), or (..., n) or (n) for vectors; leading dimensions broadcast. LinAlgError for a
-    singular matrix.
+    A: (..., n, n); B: (..., n, k), or (..., n) or (n) for vectors; leading dimensions broadcast.
+    LinAlgError for a singular matrix.
 
     >>> rushlight.linalg.solve(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.]))
     tensor([1., 1.])
@@ -172,12 +197,20 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 @composite("linalg_solve_triangular", tensor=False)
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
-                     out: Tensor | None = None) -> Tensor:
-    """X with A X = B for a triangular A, or X A = B if not `left`; the other triangle of A is not read.
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X with A X = B for a triangular A, or X A = B if not `left`; the other triangle of A is not
+    read.
 
-    A: (..., n, n), its diagonal taken as 1 if `unitriangular`; B: (..., n, k). Leading dimensions broadcast. Singular
-    matrices give inf and nan.
+    A: (..., n, n), its diagonal taken as 1 if `unitriangular`; B: (..., n, k). Leading dimensions
+    broadcast. Singular matrices give inf and nan.
 
     >>> A, B = rushlight.tensor([[2., 0.], [2., 4.]]), rushlight.tensor([[2.], [6.]])
     >>> rushlight.linalg.solve_triangular(A, B, upper=False)
@@ -196,8 +229,15 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 @composite()
-def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
-                     out: Any = None) -> Any:
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
     """X with A X = b for a triangular A (A^T if `transpose`), as (solution, cloned_coefficient).
 
     >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0., 4.]])).solution
@@ -216,7 +256,9 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 @composite()
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_solve(
+    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """X with A X = B, where A = L L^H (L^H L if `upper`): two triangular equations.
 
     >>> rushlight.cholesky_solve(rushlight.tensor([[8.]]), rushlight.tensor([[2.]]))
@@ -224,8 +266,12 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | N
     """
     for t, name in ((B, "b"), (L, "u")):
         if t._array.ndim < 2:
-            raise RuntimeError(explain(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions "
-                                       "instead"))
+            raise RuntimeError(
+                explain(
+                    f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions "
+                    "instead"
+                )
+            )
     check_square(L, "cholesky_solve")
     check_same(L, B, "cholesky_solve")
     check_equation(L, B, True, "cholesky_solve")
@@ -242,7 +288,9 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
             [0.0000, 1.0000]])
     """
     check_square(input, "cholesky_inverse")
-    unit = np.broadcast_to(np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape).copy()
+    unit = np.broadcast_to(
+        np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape
+    ).copy()
     factor = triu(input) if upper else tril(input)
     return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)  # type: ignore[attr-defined]
 
@@ -251,13 +299,17 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @composite("linalg_lstsq", tensor=False, looks=True)
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
+def lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank,
+    singular_values).
 
-    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is of full rank, else
-    empty, as for 'gelsy'; `rank` is not found by driver 'gels', `singular_values` only by 'gelsd' and 'gelss'. Singular
-    values below `rcond` times the largest count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's,
-    'gelsy' unless told; 'gels' wants full rank. The gradient is that of pinv(A) B.
+    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is
+    of full rank, else empty, as for 'gelsy'; `rank` is not found by driver 'gels',
+    `singular_values` only by 'gelsd' and 'gelss'. Singular values below `rcond` times the largest
+    count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy' unless
+    told; 'gels' wants full rank. The gradient is that of pinv(A) B.
 
     >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
@@ -270,13 +322,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if rcond is None:
         rcond = float(np.finfo(A._array.dtype).eps) * max(m, n)
     x, rank, values = s.least_squares(A, b, float(rcond), driver)
-    values = from_array(values._array)             # outside the graph, as in torch
+    values = from_array(values._array)  # outside the graph, as in torch
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank._array == n).all())):
         left = e.abs(e.sub(matmul(A, x), b))
         residuals = total(e.mul(left, left), -2)
         residuals = squeeze(residuals, -1) if vector else residuals
     else:
-        residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))         # nothing, but in the graph
+        residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))  # nothing, but in the graph
     made = squeeze(x, -1) if vector else x, residuals, rank, values
     return LeastSquares(made if out is None else [into(o, r) for o, r in zip(out, made)])
 
@@ -292,27 +344,46 @@ def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Te
     if B._array.ndim < 1:
         raise RuntimeError(explain(f"{name}: other must have at least 1 dimension."))
     if A._array.dtype != B._array.dtype:
-        raise RuntimeError(explain(f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-                                   f"{A.dtype.scalar_type} and other's dtype {B.dtype.scalar_type}"))
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected input and other to have the same dtype, but got input's dtype "
+                f"{A.dtype.scalar_type} and other's dtype {B.dtype.scalar_type}"
+            )
+        )
     if driver is not None and driver not in DRIVERS:
-        raise RuntimeError(explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"))
-    vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
+        raise RuntimeError(
+            explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+        )
+    vector = B._array.ndim == 1 or (
+        A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]
+    )
     b = unsqueeze(B, -1) if vector else B
     if A._array.shape[-2] != b._array.shape[-2]:
-        raise RuntimeError(explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})"))
+        raise RuntimeError(
+            explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})")
+        )
     return b, vector
 
 
-# -- inverses of any matrix, and of tensors ------------------------------------------------------------------------------
+# -- inverses of any matrix, and of tensors --------------------------------------------------------
+
 
 @composite("linalg_pinv", tensor=False, looks=True)
-def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None,
-         out: Tensor | None = None) -> Tensor:
-    """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that count as 0 stay 0.
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that
+    count as 0 stay 0.
 
-    Those are at most max(atol, rtol * the largest); rtol, also called `rcond`, is max(m, n) times the dtype's eps unless
-    told. `hermitian`: A is, and eigenvalues are used. A: (..., m, n) -> (..., n, m). The gradient assumes that the rank
-    stays.
+    Those are at most max(atol, rtol * the largest); rtol, also called `rcond`, is max(m, n) times
+    the dtype's eps unless told. `hermitian`: A is, and eigenvalues are used. A: (..., m, n) ->
+    (..., n, m). The gradient assumes that the rank stays.
 
     >>> rushlight.linalg.pinv(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
@@ -320,18 +391,29 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     """
     check_tensor(A, "linalg.pinv")
     if A._array.ndim < 2 or A.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 or "
-                                   "more dimensions of float, double, cfloat or cdouble types"))
+        raise RuntimeError(
+            explain(
+                f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 "
+                "or "
+                "more dimensions of float, double, cfloat or cdouble types"
+            )
+        )
     if hermitian:
         check_square(A, "linalg.pinv")
     absolute, relative = tolerances(A, atol, rcond if rtol is None else rtol)
     known = created if not any(isinstance(x, Tensor) for x in (atol, rtol, rcond)) else lambda t: t
-    return given(out, s.inverse_of_rank(A, *[known(from_array(x)) for x in (absolute, relative)], bool(hermitian)))
+    return given(
+        out,
+        s.inverse_of_rank(
+            A, *[known(from_array(x)) for x in (absolute, relative)], bool(hermitian)
+        ),
+    )
 
 
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Moore and Penrose's inverse; singular values below `rcond` times the largest count as 0. See `linalg.pinv`.
+    """Moore and Penrose's inverse; singular values below `rcond` times the largest count as 0. See
+    `linalg.pinv`.
 
     >>> rushlight.pinverse(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
@@ -342,18 +424,25 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @composite("linalg_tensorinv", tensor=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """X with tensordot(X, A, ind) = 1: the inverse of A as a map from its dimensions after the first `ind` to those.
+    """X with tensordot(X, A, ind) = 1: the inverse of A as a map from its dimensions after the
+    first `ind` to those.
 
     >>> rushlight.linalg.tensorinv(rushlight.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])
     """
     check_tensor(A, "linalg.tensorinv")
     if ind <= 0:
-        raise RuntimeError(explain(f"Expected a strictly positive integer for 'ind', but got {ind}"))
+        raise RuntimeError(
+            explain(f"Expected a strictly positive integer for 'ind', but got {ind}")
+        )
     first, last = A._array.shape[:ind], A._array.shape[ind:]
     if prod(first) != prod(last):
-        raise RuntimeError(explain("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
-                                   f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"))
+        raise RuntimeError(
+            explain(
+                "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+                f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"
+            )
+        )
     inverse = inverse_of(reshape(A, (prod(first), prod(last))), "linalg.tensorinv", "inv")[0]
     return given(out, reshape(inverse, (*last, *first)))
 
@@ -369,11 +458,15 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
     if dims is not None:
         moved = [d % A._array.ndim for d in dims]
         A = permute(A, (*[d for d in range(A._array.ndim) if d not in moved], *moved))
-    shape = A._array.shape[B._array.ndim:]
-    first = A._array.shape[:B._array.ndim]
+    shape = A._array.shape[B._array.ndim :]
+    first = A._array.shape[: B._array.ndim]
     if prod(shape) != prod(first):
-        raise RuntimeError(explain("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                                   f"prod(self.shape[:other.ndim]), but got {prod(shape)} != {prod(first)}"))
+        raise RuntimeError(
+            explain(
+                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                f"prod(self.shape[:other.ndim]), but got {prod(shape)} != {prod(first)}"
+            )
+        )
     x = solve(reshape(A, (prod(first), prod(shape))), reshape(B, (-1,)))
     return given(out, reshape(x, shape))
 

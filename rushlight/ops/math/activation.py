@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rushlight.core.build import build, elementwise
-from rushlight.kernels import activation as kernels
 from rushlight.core.table import FLOATING, SAME, entry
 from rushlight.core.worlds import adopt, shared
+from rushlight.kernels import activation as kernels
 
 adopt(kernels)
 
@@ -13,31 +13,64 @@ adopt(kernels)
 smooth = entry(elementwise, FLOATING, method=False, function=False)
 pieces = entry(elementwise, SAME, method=False, function=False)
 
-gelu        = smooth(lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)),
-                     x=lambda g, x: g * gelu_slope(x),                       passes=25)
-gelu_slope  = smooth(lambda x, /: 0.5 + 0.5 * erf(x * 0.7071067811865476) + x * exp(-0.5 * x * x) * 0.3989422804014327,
-                     x=lambda g, x: g * (2 - x * x) * exp(-0.5 * x * x) * 0.3989422804014327, passes=25)
-gelu_tanh   = smooth(lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
-                     x=lambda g, x: g * gelu_tanh_slope(x),                  node="GeluBackward0", passes=12)
-log_sigmoid = smooth(lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))),      x=lambda g, x: g * sigmoid(-x))
-mish        = smooth(lambda x, /: x * tanh(softplus(x)),                    x=lambda g, x: g * mish_slope(x), passes=12)
+gelu = smooth(
+    lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)),
+    x=lambda g, x: g * gelu_slope(x),
+    passes=25,
+)
+gelu_slope = smooth(
+    lambda x, /: (
+        0.5 + 0.5 * erf(x * 0.7071067811865476) + x * exp(-0.5 * x * x) * 0.3989422804014327
+    ),
+    x=lambda g, x: g * (2 - x * x) * exp(-0.5 * x * x) * 0.3989422804014327,
+    passes=25,
+)
+gelu_tanh = smooth(
+    lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
+    x=lambda g, x: g * gelu_tanh_slope(x),
+    node="GeluBackward0",
+    passes=12,
+)
+log_sigmoid = smooth(
+    lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))), x=lambda g, x: g * sigmoid(-x)
+)
+mish = smooth(lambda x, /: x * tanh(softplus(x)), x=lambda g, x: g * mish_slope(x), passes=12)
 
 # -- of straight pieces; where two meet, the slope is torch's
 
-hardtanh    = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(max_val, maximum(min_val, x)),
-                     x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0), exact=True)
-hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
-                     x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0))
-hardswish   = smooth(lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
-                     x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)))
-hardshrink  = pieces(lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
-                     x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
-softshrink  = pieces(lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x)),
-                     x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g))
-threshold   = pieces(lambda x, /, threshold, value: where(x <= threshold, value, x),
-                     x=lambda g, x, threshold: where(x <= threshold, 0, g), exact=True)
-prelu_core  = pieces(lambda x, y, /: where(x > 0, x, x * y), names={"y": "weight"}, node="PreluKernelBackward0",
-                     x=lambda g, x, y: where(x > 0, g, g * y),               y=lambda g, x: where(x > 0, 0, g * x))
+hardtanh = pieces(
+    lambda x, /, min_val=-1.0, max_val=1.0: minimum(max_val, maximum(min_val, x)),
+    x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0),
+    exact=True,
+)
+hardsigmoid = smooth(
+    lambda x, /: minimum(maximum(x + 3, 0), 6) / 6,
+    x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0),
+)
+hardswish = smooth(
+    lambda x, /: x * minimum(maximum(x + 3, 0), 6) / 6,
+    x=lambda g, x: where(x <= -3, 0, where(x < 3, g * (x / 3 + 0.5), g)),
+)
+hardshrink = pieces(
+    lambda x, /, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0, x),
+    x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g),
+)
+softshrink = pieces(
+    lambda x, /, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x)),
+    x=lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0, g),
+)
+threshold = pieces(
+    lambda x, /, threshold, value: where(x <= threshold, value, x),
+    x=lambda g, x, threshold: where(x <= threshold, 0, g),
+    exact=True,
+)
+prelu_core = pieces(
+    lambda x, y, /: where(x > 0, x, x * y),
+    names={"y": "weight"},
+    node="PreluKernelBackward0",
+    x=lambda g, x, y: where(x > 0, g, g * y),
+    y=lambda g, x: where(x > 0, 0, g * x),
+)
 
 
 @shared

@@ -1,4 +1,5 @@
 """Arithmetic that is made of ops: torch's signatures (alpha, rounding modes, bounds)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,51 +8,58 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.core.views import as_it_is, assign, wrote
 from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
 from rushlight.core.arguments import promoted
 from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
-from rushlight.ops.tensor.node_names import called
 from rushlight.core.results import into
-from rushlight.ops.shape.views import to
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
+from rushlight.core.views import as_it_is, assign, wrote
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.shape.views import to
+from rushlight.ops.tensor.node_names import called
 
 Number = int | float | complex | bool
 
 
 def writing(function: Callable, onto: bool = False) -> Callable:
-    """The form with an underscore of a function made of ops; `onto`: it writes at places, with `out` in its own memory."""
+    """The form with an underscore of a function made of ops; `onto`: it writes at places, with
+    `out` in its own memory."""
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if at_once is not None and not kwargs and len(args) < len(entry.inputs):   # what the entry does itself
+        if (
+            at_once is not None and not kwargs and len(args) < len(entry.inputs)
+        ):  # what the entry does itself
             return at_once(input, *args)
         if onto and unrecorded(input, (*args, *kwargs.values())):
             return function(input, *args, out=input, **kwargs)
         before = before_write(input, (*args, *kwargs.values()))
         if before is input and recorded(input, (*args, *kwargs.values())):
-            before = as_it_is(input)              # any of the function's nodes may have saved it
+            before = as_it_is(input)  # any of the function's nodes may have saved it
         return assign(input, function(before, *args, **kwargs), name)
+
     written.__name__ = written.__qualname__ = name
     written.__doc__ = in_place_text(function)
     return written
 
 
 def in_place_text(function: Callable) -> str:
-    """The documentation of the form with an underscore, its example made of the function's own: f(x, y) is x.f_(y)."""
+    """The documentation of the form with an underscore, its example made of the function's own:
+    f(x, y) is x.f_(y)."""
     name = function.__name__
     says = f"input = {name}(input, ...), written back into the tensor, which is returned."
     _, example, rest = (function.__doc__ or "").partition(">>> ")
     line, _, shown = rest.partition("\n")
-    if not example or shown.lstrip().startswith(">>>"):        # several lines: no call stands for itself
+    if not example or shown.lstrip().startswith(">>>"):  # several lines: no call stands for itself
         return says
     if line.startswith(f"rushlight.{name}("):
         first, comma, others = line.removeprefix(f"rushlight.{name}(").partition("), ")
-        first, others = (f"{first})", others) if comma else (line.removeprefix(f"rushlight.{name}(")[:-1], ")")
+        first, others = (
+            (f"{first})", others) if comma else (line.removeprefix(f"rushlight.{name}(")[:-1], ")")
+        )
     else:
         first, call, others = line.partition(f".{name}(")
         if not call:
@@ -60,9 +68,12 @@ def in_place_text(function: Callable) -> str:
     return f"{says}\n\n    >>> x = {first}\n    >>> x.{name}_({others}\n{shown}\n    "
 
 
-# -- sums with a factor, quotients with a rounding -----------------------------------------------------------------
+# -- sums with a factor, quotients with a rounding -------------------------------------------------
 
-def add(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+
+def add(
+    input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
     """input + alpha * other, broadcast; dtypes promote.
 
     >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
@@ -70,10 +81,14 @@ def add(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor |
     """
     if older:
         alpha, other = factor_first(add, other, *older)
-    return e.add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
+    return e.add(
+        input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out
+    )
 
 
-def sub(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def sub(
+    input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
+) -> Tensor:
     """input - alpha * other, broadcast; dtypes promote. Bool tensors have no difference.
 
     >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
@@ -81,37 +96,62 @@ def sub(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor |
     """
     if older:
         alpha, other = factor_first(sub, other, *older)
-    return e.sub(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
+    return e.sub(
+        input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out
+    )
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
-    """(alpha, other), as torch took them before alpha had a name: older optimizers write m.mul_(b).add_(1 - b, g).
-    TypeError for anything else."""
+    """(alpha, other), as torch took them before alpha had a name: older optimizers write
+    m.mul_(b).add_(1 - b, g). TypeError for anything else."""
     if len(given) == 2 and not isinstance(given[0], Tensor):
         return given
-    raise TypeError(explain(f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
-                            "name the factor: alpha=2"))
+    raise TypeError(
+        explain(
+            f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
+            "name the factor: alpha=2",
+        )
+    )
 
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
-    """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change an integer's."""
+    """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change
+    an integer's."""
     if not isinstance(other, Tensor):
         return other * alpha
-    if other.is_sparse:                           # its values stand for it
+    if other.is_sparse:  # its values stand for it
         beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
         return other.holding(scaled(beside, other._of, alpha))  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype
     common = other.dtype if same else promoted(TABLE["add"], (input, other))[0].dtype
     if isinstance(alpha, float) and common.category < dtypes.FLOATING:
-        raise RuntimeError(explain("For integral input tensors, argument alpha must not be a floating point number.",
-                                   "convert the tensor: x.float()", dtype=other.dtype))
+        raise RuntimeError(
+            explain(
+                "For integral input tensors, argument alpha must not be a floating point number.",
+                "convert the tensor: x.float()",
+                dtype=other.dtype,
+            )
+        )
     if isinstance(alpha, complex) and not common.is_complex:
-        raise RuntimeError(explain("For non-complex input tensors, argument alpha must not be a complex number.",
-                                   "convert the tensor: x.cfloat()", dtype=other.dtype))
+        raise RuntimeError(
+            explain(
+                "For non-complex input tensors, argument alpha must not be a complex number.",
+                "convert the tensor: x.cfloat()",
+                dtype=other.dtype,
+            )
+        )
     if isinstance(alpha, bool) and common is not dtypes.bool_:
-        raise RuntimeError(explain("Boolean alpha only supported for Boolean results.", "give 1 or 0", dtype=other.dtype))
-    product = e.mul(other if same else to(other, common), alpha)     # in their own dtype small integers would wrap around
-    return to(product, common) if common is dtypes.bool_ else product            # bool times 2 is int64
+        raise RuntimeError(
+            explain(
+                "Boolean alpha only supported for Boolean results.",
+                "give 1 or 0",
+                dtype=other.dtype,
+            )
+        )
+    product = e.mul(
+        other if same else to(other, common), alpha
+    )  # in their own dtype small integers would wrap around
+    return to(product, common) if common is dtypes.bool_ else product  # bool times 2 is int64
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
@@ -121,14 +161,23 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     tensor([9., 8.])
     """
     if not isinstance(input, Tensor):
-        raise TypeError(explain(f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
-                                f"{type(other).__name__})", "the first argument is a tensor"))
+        raise TypeError(
+            explain(
+                "rsub() received an invalid combination of arguments - got "
+                f"({type(input).__name__}, "
+                f"{type(other).__name__})",
+                "the first argument is a tensor",
+            )
+        )
     made = e.sub(other, input if alpha == 1 and alpha is not True else scaled(other, input, alpha))
     return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 
 
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """input / other, broadcast; integers give floats. `rounding_mode`: None, 'trunc' (toward 0) or 'floor'.
+def div(
+    input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """input / other, broadcast; integers give floats. `rounding_mode`: None, 'trunc' (toward 0) or
+    'floor'.
 
     >>> rushlight.div(rushlight.tensor([-7, 7]), 2, rounding_mode="trunc")
     tensor([-3,  3])
@@ -141,15 +190,22 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
         a, b = promoted(TABLE["mul"], (input, other))
         r = e.trunc_divide(a, b) if a.dtype.category > dtypes.INTEGER else truncated(a, b)
     else:
-        raise RuntimeError(explain("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                                   f"'{rounding_mode}'"))
+        raise RuntimeError(
+            explain(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                f"'{rounding_mode}'"
+            )
+        )
     return r if out is None else into(out, r)
 
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
-    """Whole quotients toward 0: what is left without the remainder, which has the sign of a, has an exact quotient."""
+    """Whole quotients toward 0: what is left without the remainder, which has the sign of a, has an
+    exact quotient."""
     if a._array.dtype.kind == "b":
-        raise NotImplementedError(explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()"))
+        raise NotImplementedError(
+            explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()")
+        )
     return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
 
 
@@ -161,7 +217,9 @@ composite()(rsub)
 
 
 @composite(factors=("value",))
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast; dtypes promote.
 
     >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.tensor([5., 6.]), value=10)
@@ -183,27 +241,45 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     if decimals == 0:
         return e.round(input, out=out)
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(explain(f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'",
-                                          "convert it: x.float()"))
+        raise NotImplementedError(
+            explain(
+                f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'",
+                "convert it: x.float()",
+            )
+        )
     ten = 10.0 ** abs(decimals)
-    r = e.div(e.round(e.mul(input, ten)), ten) if decimals > 0 else e.mul(e.round(e.div(input, ten)), ten)
+    r = (
+        e.div(e.round(e.mul(input, ten)), ten)
+        if decimals > 0
+        else e.mul(e.round(e.div(input, ten)), ten)
+    )
     return r if out is None else into(out, r)
 
 
 method(writing(round))
 
-# -- bounds ----------------------------------------------------------------------------------------------------------
+# -- bounds ----------------------------------------------------------------------------------------
+
 
 def stays(input: Tensor, number: Any) -> bool:
     """Whether it is a number beside which the tensor keeps its dtype."""
     kind = number.__class__
-    return (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
+    return (
+        (kind is float or kind is int)
+        and input.dtype.is_floating_point
+        or kind is int
+        and input.dtype is dtypes.int64
+    )
 
 
 def among(input: Tensor, bounds: list) -> Tensor:
-    """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError for a number that this
-    dtype cannot hold."""
-    made = input if all([stays(input, b) for b in bounds]) else promoted(TABLE["clamp_min"], (input, *bounds))[0]
+    """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError
+    for a number that this dtype cannot hold."""
+    made = (
+        input
+        if all([stays(input, b) for b in bounds])
+        else promoted(TABLE["clamp_min"], (input, *bounds))[0]
+    )
     for bound in bounds:
         if not isinstance(bound, Tensor):
             dtypes.holding(bound, made.dtype)
@@ -212,7 +288,8 @@ def among(input: Tensor, bounds: list) -> Tensor:
 
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
+    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one
+    wins.
 
     >>> rushlight.clamp(rushlight.tensor([-1., 0.5, 3.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
@@ -241,11 +318,17 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     tensor([0.0000, 0.5000, 1.0000])
     """
     a = input._array
-    if a.__class__ is ndarray and a.dtype.char in "fd" and stays(input, min) and stays(input, max) and unrecorded(input, ()):
+    if (
+        a.__class__ is ndarray
+        and a.dtype.char in "fd"
+        and stays(input, min)
+        and stays(input, max)
+        and unrecorded(input, ())
+    ):
         try:
-            a.clip(min, max, out=a)               # no copy: of 16 x 16 in 3.5 us, not 6
+            a.clip(min, max, out=a)  # no copy: of 16 x 16 in 3.5 us, not 6
         except ValueError:
-            pass                                  # of memory that several elements share: the long way says so
+            pass  # of memory that several elements share: the long way says so
         else:
             wrote(input)
             return input

@@ -1,4 +1,5 @@
 """Python's operators on tensors."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,38 +7,47 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.ops.math import elementwise as e
 from rushlight.core import families
 from rushlight.core.arguments import constant
-from rushlight.ops.math.arithmetic import writing
 from rushlight.core.build import inplace
 from rushlight.core.docstring import introduce
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.core.table import FLOATING
 from rushlight.core.tensor import Tensor, from_array, method
+from rushlight.ops.linalg.matmul_api import matmul
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import writing
+from rushlight.ops.tensor.node_names import called
 
-OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}       # 1 - x, and 1 / x: a reciprocal's multiple
+OF_NUMBERS = {
+    "__rsub__": "RsubBackward1",
+    "__rtruediv__": "MulBackward0",
+}  # 1 - x, and 1 / x: a reciprocal's multiple
 
 
 def reflected(function: Callable, name: str, commutes: bool) -> Callable:
     """other - x from x - other; 2 * x is x * 2, as in torch."""
-    floating = function.op.result == FLOATING     # type: ignore[attr-defined]
+    floating = function.op.result == FLOATING  # type: ignore[attr-defined]
     shown = OF_NUMBERS.get(name)
 
     def operator(self: Tensor, other: Any) -> Any:
-        if not isinstance(self, Tensor):          # Tensor.__radd__(1, x)
-            raise TypeError(f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
-                            f"'{type(self).__name__}' object")
+        if not isinstance(self, Tensor):  # Tensor.__radd__(1, x)
+            raise TypeError(
+                f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't "
+                "apply to a "
+                f"'{type(self).__name__}' object"
+            )
         if commutes:
             return function(self, other)
         if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
             d = self._array.dtype
-            number = None if floating and d.kind in "iu" else constant(other, d)     # no operand without an array: 1.2 us
+            number = (
+                None if floating and d.kind in "iu" else constant(other, d)
+            )  # no operand without an array: 1.2 us
             other = other if number is None else number
             made = function(other, self)
             return made if made._node is None or shown is None else called(made, shown)
         return function(other, self)
+
     operator.__name__ = operator.__qualname__ = name
     return operator
 
@@ -51,13 +61,20 @@ def operator(function: Callable) -> Callable:
 
 
 def squaring(power: Callable) -> Callable:
-    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; those of `pow` also look for exponents of 0. (The
-    Hessian of a sum of squares in 0.65 of the time, forward and backward in 0.7.)"""
+    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; those of `pow` also look
+    for exponents of 0. (The Hessian of a sum of squares in 0.65 of the time, forward and backward
+    in 0.7.)"""
+
     def operator(self: Tensor, exponent: Any, **options: Any) -> Any:
-        if (exponent.__class__ is int or exponent.__class__ is float) and exponent == 2 and not options \
-                and self._array.dtype.kind in "fcV":
+        if (
+            (exponent.__class__ is int or exponent.__class__ is float)
+            and exponent == 2
+            and not options
+            and self._array.dtype.kind in "fcV"
+        ):
             return e.square(self)
         return power(self, exponent, **options)
+
     introduce(operator, e.pow.op)  # type: ignore[attr-defined]
     return operator
 
@@ -77,9 +94,20 @@ def matrix_product_from_left(self: Tensor, other: Any) -> Any:
     return matmul(left, self) if isinstance(left, Tensor) else NotImplemented
 
 
-OPERATORS = {"add": e.add, "sub": e.sub, "mul": e.mul, "truediv": e.div, "pow": e.pow, "floordiv": e.floor_divide,
-             "mod": e.remainder, "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor,
-             "lshift": e.bitwise_left_shift, "rshift": e.bitwise_right_shift}
+OPERATORS = {
+    "add": e.add,
+    "sub": e.sub,
+    "mul": e.mul,
+    "truediv": e.div,
+    "pow": e.pow,
+    "floordiv": e.floor_divide,
+    "mod": e.remainder,
+    "and": e.bitwise_and,
+    "or": e.bitwise_or,
+    "xor": e.bitwise_xor,
+    "lshift": e.bitwise_left_shift,
+    "rshift": e.bitwise_right_shift,
+}
 COMMUTING = ("add", "mul", "and", "or", "xor")
 for name, function in OPERATORS.items():
     asking = operator(function)

@@ -1,55 +1,94 @@
-"""Elementwise ops that are seldom called: divisors, the parts of floating-point numbers, polar coordinates, powers."""
+"""Elementwise ops that are seldom called: divisors, the parts of floating-point numbers, polar
+coordinates, powers."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
+from rushlight.core.build import build, composite, general, inner, op, predicate
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, method
+from rushlight.core.worlds import adopt
+from rushlight.kernels import rare_functions as kernels
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
-from rushlight.core.build import build, composite, general, inner, op, predicate
-from rushlight.kernels import rare_functions as kernels
-from rushlight.core.results import into
 from rushlight.ops.shape.views import to
-from rushlight.core.worlds import adopt
-from rushlight.core.tensor import Tensor, method
 
 adopt(kernels)
 
-gcd        = op(lambda x, y, /: gcd(x, y), numbers="")
-lcm        = op(lambda x, y, /: lcm(x, y), numbers="")
-nextafter  = op(lambda x, y, /: nextafter(x, y), numbers="",
-                x=lambda g, x, y: where(x == y, 0, g), y=lambda g: zeros_like(g),
-                doc="The next floating-point number on the way to `other`.")
-isreal     = predicate(lambda x, /: isreal(x), inplace=False, doc="Whether the imaginary part is 0.")
-frexp      = general(lambda x, /: frexp(x), outputs="mantissa exponent",
-                     x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
-                     doc="m and e with input = m 2^e and 1/2 <= |m| < 1.", batched="align")
-polar_parts = general(lambda x, y, /: polar(x, y), method=False, function=False, node="PolarBackward0", called="polar",
-                      x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
-                      y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)), batched="align")
-crossed    = inner(lambda x, y, /, behind: crossed(x, y, behind), batched="align",
-                   x=lambda g, y, behind: crossed(y, g, behind), y=lambda g, x, behind: crossed(g, x, behind),
-                   node="LinalgCrossBackward0", called="linalg_cross")
-scaled_quotient = op(lambda x, y, z, /, value=1: x + y / z * value, promote="x y z", method=False, function=False,
-                     x=lambda g: g, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * y / (z * z) * value,
-                     node="AddcdivBackward0", called="addcdiv")
+gcd = op(lambda x, y, /: gcd(x, y), numbers="")
+lcm = op(lambda x, y, /: lcm(x, y), numbers="")
+nextafter = op(
+    lambda x, y, /: nextafter(x, y),
+    numbers="",
+    x=lambda g, x, y: where(x == y, 0, g),
+    y=lambda g: zeros_like(g),
+    doc="The next floating-point number on the way to `other`.",
+)
+isreal = predicate(lambda x, /: isreal(x), inplace=False, doc="Whether the imaginary part is 0.")
+frexp = general(
+    lambda x, /: frexp(x),
+    outputs="mantissa exponent",
+    x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
+    doc="m and e with input = m 2^e and 1/2 <= |m| < 1.",
+    batched="align",
+)
+polar_parts = general(
+    lambda x, y, /: polar(x, y),
+    method=False,
+    function=False,
+    node="PolarBackward0",
+    called="polar",
+    x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
+    y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)),
+    batched="align",
+)
+crossed = inner(
+    lambda x, y, /, behind: crossed(x, y, behind),
+    batched="align",
+    x=lambda g, y, behind: crossed(y, g, behind),
+    y=lambda g, x, behind: crossed(g, x, behind),
+    node="LinalgCrossBackward0",
+    called="linalg_cross",
+)
+scaled_quotient = op(
+    lambda x, y, z, /, value=1: x + y / z * value,
+    promote="x y z",
+    method=False,
+    function=False,
+    x=lambda g: g,
+    y=lambda g, z, value: g / z * value,
+    z=lambda g, y, z, value: -g * y / (z * z) * value,
+    node="AddcdivBackward0",
+    called="addcdiv",
+)
 
 build(globals())
 
 
 @composite(factors=("value",))
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers by integers.
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
+) -> Tensor:
+    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers
+    by integers.
 
     >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]), rushlight.tensor([2., 2.]), value=0.5)
     tensor([2.0000, 3.5000])
     """
     tensors(addcdiv, input=input, tensor1=tensor1, tensor2=tensor2)
     if tensor1.dtype.category < dtypes.FLOATING and tensor2.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain("Integer division with addcdiv is no longer supported", "convert one of the tensors: "
-                                   "x.float(); or (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)",
-                                   tensor1=describe(tensor1), tensor2=describe(tensor2)))
+        raise RuntimeError(
+            explain(
+                "Integer division with addcdiv is no longer supported",
+                "convert one of the tensors: "
+                "x.float(); or (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)",
+                tensor1=describe(tensor1),
+                tensor2=describe(tensor2),
+            )
+        )
     made = scaled_quotient(input, tensor1, tensor2, value)
     return made if out is None else into(out, made)
 
@@ -58,13 +97,20 @@ def tensors(function: Any, **given: Any) -> None:
     """TypeError where an argument is no tensor."""
     for i, (name, value) in enumerate(given.items()):
         if not isinstance(value, Tensor):
-            raise TypeError(explain(f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-                                    f"{type(value).__name__}", "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, "
+                    "not "
+                    f"{type(value).__name__}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
 
 
 @composite(tensor=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; broadcast, of one dtype.
+    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; broadcast, of
+    one dtype.
 
     >>> rushlight.polar(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor([1.+0.j, 2.+0.j])
@@ -72,20 +118,40 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensors(polar, abs=abs, angle=angle)
     kinds = [t.dtype.scalar_type for t in (abs, angle)]
     if not (abs.dtype.is_floating_point and angle.dtype.is_floating_point):
-        raise RuntimeError(explain(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and "
-                                   f"{kinds[1]}", "convert them: x.float()"))
+        raise RuntimeError(
+            explain(
+                f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and "
+                f"{kinds[1]}",
+                "convert them: x.float()",
+            )
+        )
     if abs.dtype is not angle.dtype:
-        raise RuntimeError(explain(f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
-                                   "argument", "convert one with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for "
+                "second "
+                "argument",
+                "convert one with .to(dtype)",
+            )
+        )
     wanted = abs.dtype.to_complex()
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(explain(f"Expected object of scalar type {wanted.scalar_type} but got scalar type "
-                                   f"{out.dtype.scalar_type} for argument 'out'", f"give an out= of dtype {wanted}"))
+        raise RuntimeError(
+            explain(
+                f"Expected object of scalar type {wanted.scalar_type} but got scalar type "
+                f"{out.dtype.scalar_type} for argument 'out'",
+                f"give an out= of dtype {wanted}",
+            )
+        )
     made = polar_parts(abs, angle)
     return made if out is None else into(out, made)
 
 
-WIDEST = {2: 42, 4: 279, 8: 2100}                  # between the exponents of floating-point numbers of so many bytes
+WIDEST = {
+    2: 42,
+    4: 279,
+    8: 2100,
+}  # between the exponents of floating-point numbers of so many bytes
 
 
 @composite()
@@ -98,42 +164,64 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensors(ldexp, input=input, other=other)
     if input.dtype.is_floating_point and other.dtype.category < dtypes.FLOATING:
         most = WIDEST[input.dtype.numpy.itemsize if input.dtype is not dtypes.bfloat16 else 4]
-        other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)     # type: ignore[operator]
-        third = e.trunc(e.div(other, 3))          # 2^other itself may be infinite, or 0, where the product is not
+        other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)  # type: ignore[operator]
+        third = e.trunc(
+            e.div(other, 3)
+        )  # 2^other itself may be infinite, or 0, where the product is not
         step = e.pow(2.0, third)
-        return e.mul(e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out)
+        return e.mul(
+            e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out
+        )
     return e.mul(input, e.pow(2.0, other), out=out)
 
 
 @composite()
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """input^exponent in double precision, whatever the dtypes: float64, or complex128 if one is complex.
+    """input^exponent in double precision, whatever the dtypes: float64, or complex128 if one is
+    complex.
 
     >>> rushlight.float_power(rushlight.tensor([2, 3]), -1)
     tensor([0.5000, 0.3333], dtype=torch.float64)
     """
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        raise TypeError(explain(f"float_power() received an invalid combination of arguments - got "
-                                f"({type(input).__name__}, {type(exponent).__name__})", "one of them must be a tensor"))
+        raise TypeError(
+            explain(
+                f"float_power() received an invalid combination of arguments - got "
+                f"({type(input).__name__}, {type(exponent).__name__})",
+                "one of them must be a tensor",
+            )
+        )
     wanted = result_of_power(input, exponent)
     check_power("the output given to float_power", out, wanted)
-    base, power = (to(v, wanted) if isinstance(v, Tensor) and v.dtype is not wanted else v for v in (input, exponent))
+    base, power = (
+        to(v, wanted) if isinstance(v, Tensor) and v.dtype is not wanted else v
+        for v in (input, exponent)
+    )
     return e.pow(base, power, out=out)
 
 
 def result_of_power(*values: Any) -> dtypes.dtype:
-    is_complex = any(v.dtype.is_complex if isinstance(v, Tensor) else isinstance(v, complex) for v in values)
+    is_complex = any(
+        v.dtype.is_complex if isinstance(v, Tensor) else isinstance(v, complex) for v in values
+    )
     return dtypes.complex128 if is_complex else dtypes.float64
 
 
 def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
     if tensor is not None and tensor.dtype is not wanted:
-        raise RuntimeError(explain(f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires dtype "
-                                   f"{wanted.scalar_type}", f"convert it: x.to({wanted})"))
+        raise RuntimeError(
+            explain(
+                f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires "
+                "dtype "
+                f"{wanted.scalar_type}",
+                f"convert it: x.to({wanted})",
+            )
+        )
 
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """input = input^exponent, written back into the tensor, which must be double. Returns the tensor.
+    """input = input^exponent, written back into the tensor, which must be double. Returns the
+    tensor.
 
     >>> rushlight.tensor([2.], dtype=rushlight.float64).float_power_(3)
     tensor([8.], dtype=torch.float64)
@@ -150,7 +238,9 @@ def positive(input: Tensor) -> Tensor:
     tensor([-1.,  2.])
     """
     if input.dtype is dtypes.bool_:
-        raise RuntimeError(explain("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()"))
+        raise RuntimeError(
+            explain("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()")
+        )
     return input
 
 

@@ -1,4 +1,6 @@
-"""Special functions that are made of ops, and torch.special's names for functions that have other ones."""
+"""Special functions that are made of ops, and torch.special's names for functions that have other
+ones."""
+
 from __future__ import annotations
 
 import math
@@ -6,19 +8,20 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
-from rushlight.ops.reduce import reduce as r
+from rushlight.core.build import composite
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, method
 from rushlight.ops.math import special as special
 from rushlight.ops.math.arithmetic import round, writing
-from rushlight.core.build import composite
+from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce.reduce_api import log_softmax, softmax
-from rushlight.core.results import into
 from rushlight.ops.shape.views import to
-from rushlight.core.tensor import Tensor, method
 
 
 @composite("mvlgamma", "special_multigammaln")
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2): the multivariate gamma function's.
+    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2): the multivariate
+    gamma function's.
 
     Shape: the input's. Integers become the default dtype. RuntimeError for p below 1.
 
@@ -26,11 +29,15 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     tensor([0.4516, 1.5502])
     """
     if p < 1:
-        raise RuntimeError(explain("p has to be greater than or equal to 1", input=describe(input), p=p))
+        raise RuntimeError(
+            explain("p has to be greater than or equal to 1", input=describe(input), p=p)
+        )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
-    made = sum((special.lgamma(input - j / 2) for j in range(p)),  # type: ignore[operator]
-               start=p * (p - 1) / 4 * math.log(math.pi))
+    made = sum(
+        (special.lgamma(input - j / 2) for j in range(p)),  # type: ignore[operator]
+        start=p * (p - 1) / 4 * math.log(math.pi),
+    )
     return made if out is None else into(out, made)
 
 
@@ -38,7 +45,9 @@ method(writing(mvlgamma))
 
 
 @composite(tensor=False)
-def special_logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def special_logsumexp(
+    input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """log sum exp(input) over `dim`: `logsumexp`.
 
     >>> rushlight.special.logsumexp(rushlight.tensor([0., 0.]), 0)

@@ -1,11 +1,12 @@
-"""Tensors on the device "meta": shapes and dtypes without elements, to build a model that is loaded later, or to see what
-shapes it makes.
+"""Tensors on the device "meta": shapes and dtypes without elements, to build a model that is loaded
+later, or to see what shapes it makes.
 
-The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it: an op's fast path fails,
-and where it would report the error (`otherwise` in core/arguments.py), the op is run on zeros of that shape, as any op is, or of
-fewer (ops/meta/symbolic_sizes.py), and of what it makes only shapes and dtypes are kept. So no op has a second rule that says its
-shapes, and other programs pay nothing.
-"""
+The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it:
+an op's fast path fails, and where it would report the error (`otherwise` in core/arguments.py), the
+op is run on zeros of that shape, as any op is, or of fewer (ops/meta/symbolic_sizes.py), and of
+what it makes only shapes and dtypes are kept. So no op has a second rule that says its shapes, and
+other programs pay nothing."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,43 +16,58 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
+from rushlight.base.device import device
+from rushlight.base.errors import explain
+from rushlight.base.pytree import tree_leaves, tree_map
+from rushlight.base.size import in_order
+from rushlight.core.arguments import Placeholder, Touched
 from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output, outside
-from rushlight.base.device import device
-from rushlight.base.errors import explain
-from rushlight.core.arguments import Placeholder, Touched
 from rushlight.core.results import result_type
-from rushlight.ops.meta.symbolic_sizes import Unknown, ways
 from rushlight.core.table import Op
-from rushlight.core.worlds import TENSORS
-from rushlight.base.size import in_order
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.base.pytree import tree_leaves, tree_map
+from rushlight.core.worlds import TENSORS
+from rushlight.ops.meta.symbolic_sizes import Unknown, ways
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 ITEM = "Tensor.item() cannot be called on meta tensors"
 TO_EMPTY = "empty_like(x, device='cpu') or module.to_empty(device='cpu') gives it memory"
 # Ops whose result's shape depends on the numbers.
-DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "equal"}
+DYNAMIC = {
+    "nonzero",
+    "argwhere",
+    "masked_select",
+    "unique",
+    "unique_consecutive",
+    "bincount",
+    "equal",
+}
 
 
 class NoData(Touched, NotImplementedError):
     """The numbers of a tensor without elements are asked for."""
 
     def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a function that is no entry makes of zeros; the error itself if it was to write to what it is given."""
-        if function.__name__ in DYNAMIC or function.__name__.endswith("_") or kwargs.get("out") is not None:
+        """What a function that is no entry makes of zeros; the error itself if it was to write to
+        what it is given."""
+        if (
+            function.__name__ in DYNAMIC
+            or function.__name__.endswith("_")
+            or kwargs.get("out") is not None
+        ):
             raise self
         return on_zeros(function, args, kwargs)
 
 
 class Elsewhere(NoData):
-    """One tensor has elements, another one none: the user's mistake, unless the function made one of them itself."""
+    """One tensor has elements, another one none: the user's mistake, unless the function made one
+    of them itself."""
 
 
 class Meta(Placeholder):
-    """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so tensors share it."""
+    """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so
+    tensors share it."""
 
     __slots__ = ("shape", "strides", "dtype", "__weakref__")
     device, base = device("meta"), None
@@ -86,14 +102,16 @@ class Meta(Placeholder):
         if function is np.copyto:
             if not isinstance(args[0], Meta):
                 raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
-            return None                           # shapes were compared before: there is nothing to write to
+            return None  # shapes were compared before: there is nothing to write to
         if function in (np.zeros_like, np.ones_like, np.empty_like, np.shape, np.ndim, np.size):
             return function(self.seen(), *args[1:], **kwargs)
         raise self.touched(function.__name__)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any
+    ) -> Any:
         if out is not None and isinstance(out[0], Meta) and all(isinstance(a, Meta) for a in args):
-            return out[0]                         # gradients that meet
+            return out[0]  # gradients that meet
         raise self.touched(ufunc.__name__)
 
     def __add__(self, other: Any) -> Meta:
@@ -102,8 +120,15 @@ class Meta(Placeholder):
         return self
 
     def touched(self, what: str) -> Touched:
-        return NoData(explain(f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which is on the "
-                              "device 'meta'", TO_EMPTY), self)
+        return NoData(
+            explain(
+                f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which "
+                "is on the "
+                "device 'meta'",
+                TO_EMPTY,
+            ),
+            self,
+        )
 
     __setitem__ = Placeholder._refuse
 
@@ -152,23 +177,41 @@ def without(array: Any) -> Meta:
 
 
 def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
-    """What a function makes of zeros in place of tensors without elements, themselves without elements."""
+    """What a function makes of zeros in place of tensors without elements, themselves without
+    elements."""
     from rushlight.random import default_generator
+
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
-    if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
-        raise NotImplementedError(explain(
-            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
-            "registered: what shape it makes depends on numbers", TO_EMPTY))
+    if name in DYNAMIC or (
+        name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])
+    ):
+        raise NotImplementedError(
+            explain(
+                f"aten::{name}: attempted to run this operator with Meta tensors, but there was "
+                "no fake impl or Meta kernel "
+                "registered: what shape it makes depends on numbers",
+                TO_EMPTY,
+            )
+        )
     for t in given:
         if t._array.__class__ is not Meta and t._array.ndim and not indexes(t, op):
-            raise Elsewhere(explain("Tensor on device cpu is not on the expected device meta!", "put both on one device",
-                                    inputs=[(tuple(t.shape), str(t.device)) for t in given]), None)
+            raise Elsewhere(
+                explain(
+                    "Tensor on device cpu is not on the expected device meta!",
+                    "put both on one device",
+                    inputs=[(tuple(t.shape), str(t.device)) for t in given],
+                ),
+                None,
+            )
     state, token = default_generator.get_state(), current.set(mode().but(grad=False, watch=None))
     try:
         if (made := by_rule(op, args)) is None:
             *cheap, last = ways(op, args, [t._array for t in given if t._array.__class__ is Meta])
-            made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
+            made = next(
+                (one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None),
+                None,
+            )
             made = run_with(function, args, kwargs, *last) if made is None else made
     finally:
         current.reset(token)
@@ -178,7 +221,8 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
 
 
 def by_rule(op: Op | None, args: tuple) -> Any:
-    """What an op that computes with sizes makes, if its entry has a rule for the sizes, and for tensors such as these."""
+    """What an op that computes with sizes makes, if its entry has a rule for the sizes, and for
+    tensors such as these."""
     sizes = None if op is None else op.options.get("sizes")
     if not callable(sizes):
         return None
@@ -186,7 +230,7 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
         return None
     if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
-        return None                               # an image's order in memory is the op's to pass on
+        return None  # an image's order in memory is the op's to pass on
     found = sizes(*tree_map(lambda t: t._array if isinstance(t, Tensor) else t, args))
     if found is None:
         return None
@@ -194,16 +238,24 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     return outs[0] if len(outs) == 1 else result_type(op)(outs)
 
 
-def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
+def run_with(
+    function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable
+) -> Any:
     """The function on what stands in for arrays without elements; what it makes, without."""
+
     def given(t: Any) -> Any:
-        return from_array(stand_in(t._array)) if isinstance(t, Tensor) and t._array.__class__ is Meta else t
+        return (
+            from_array(stand_in(t._array))
+            if isinstance(t, Tensor) and t._array.__class__ is Meta
+            else t
+        )
 
     def taken(t: Any) -> Any:
         if not isinstance(t, Tensor):
             return t
         shape, strides = put_back(t._array)
         return from_array(Meta(shape, t._array.dtype, strides))  # type: ignore[arg-type]
+
     return tree_map(taken, function(*tree_map(given, args), **tree_map(given, kwargs)))
 
 
@@ -223,24 +275,33 @@ def indexes(t: Tensor, op: Op | None) -> bool:
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
     """A node for what was made, which knows no more than shapes."""
     edges = [t for t in given if t._node is not None]
-    outs = [t for t in tree_leaves(made) if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING]
+    outs = [
+        t
+        for t in tree_leaves(made)
+        if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING
+    ]
     if not (edges and outs and mode().grad):
         return
     node = Unread()
     node.called = "UnreadBackward0" if op is None else op.node_class.__name__
     node.like = tuple(without(t._array) for t in edges)
-    node.edges, node.saved, node.seq, node.shape = tuple(t._node for t in edges), (), tick(), outs[0]._array.shape
+    node.edges, node.saved, node.seq, node.shape = (
+        tuple(t._node for t in edges),
+        (),
+        tick(),
+        outs[0]._array.shape,
+    )
     node.where = outside(None)
     outs[0]._node = node
     if len(outs) > 1:
-        node.shape = None                         # what arrives is a gradient for each
+        node.shape = None  # what arrives is a gradient for each
         for i, t in enumerate(outs):
             t._node = Output(node, i, tick(), t._array.shape)
 
 
 def moved(t: Tensor) -> Tensor:
-    """A tensor of the CPU without its elements. NotImplementedError for one that has none: they would have to come from
-    nowhere."""
+    """A tensor of the CPU without its elements. NotImplementedError for one that has none: they
+    would have to come from nowhere."""
     if t._array.__class__ is Meta:
         raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
     r = from_array(without(t._array))  # type: ignore[arg-type]

@@ -1,10 +1,12 @@
-"""What stands in for arrays without elements (ops/meta/meta_tensors.py) while an op says what it makes of them.
+"""What stands in for arrays without elements (ops/meta/meta_tensors.py) while an op says what it
+makes of them.
 
-Most ops pass sizes on and do not compute with them: what a product makes of 4096 x 11008 it makes of 2 x 3. For these the
-sizes that are there, smallest first, become 2, 3, 4, ..., and in what is made they are put back. So broadcasting, dtypes and
-the order in memory are the op's own, for any sizes. Views look at one number. What computes with sizes has a rule
-of its own (`sizes=` in its entry) or runs on as many zeros.
-"""
+Most ops pass sizes on and do not compute with them: what a product makes of 4096 x 11008 it makes
+of 2 x 3. For these the sizes that are there, smallest first, become 2, 3, 4, ..., and in what is
+made they are put back. So broadcasting, dtypes and the order in memory are the op's own, for any
+sizes. Views look at one number. What computes with sizes has a rule of its own (`sizes=` in its
+entry) or runs on as many zeros."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -13,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.families import reduction, view
-from rushlight.kernels.layout import lie
 from rushlight.core.table import Op
+from rushlight.kernels.layout import lie
 
 
 class Unknown(Exception):
@@ -31,9 +33,12 @@ def passed_on(op: Op, args: tuple) -> int:
 
 
 def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:
-    """The ways to run it, the cheapest first: (array without elements -> array, array made -> shape and strides)."""
+    """The ways to run it, the cheapest first: (array without elements -> array, array made -> shape
+    and strides)."""
     if op is not None and metas:
-        if op.family is view and (not op.options.get("copies") or args[0]._array.flags.c_contiguous):
+        if op.family is view and (
+            not op.options.get("copies") or args[0]._array.flags.c_contiguous
+        ):
             yield lambda a: a.seen(), lying
         elif front := passed_on(op, args):
             yield renamed(metas, front)
@@ -75,5 +80,8 @@ def renamed(metas: list, front: int) -> tuple[Callable, Callable]:
         if not all([n in large for n in array.shape[:front]]):
             raise Unknown
         shape = (*[large[n] for n in array.shape[:front]], *array.shape[front:])
-        return shape, None if array.flags.c_contiguous else dense(shape, array.strides, array.itemsize)
+        return shape, None if array.flags.c_contiguous else dense(
+            shape, array.strides, array.itemsize
+        )
+
     return stand_in, put_back

@@ -1,4 +1,6 @@
-"""Attention as one op, and back as one, so that the scores of all queries for all keys need not be kept."""
+"""Attention as one op, and back as one, so that the scores of all queries for all keys need not be
+kept."""
+
 from __future__ import annotations
 
 import math
@@ -8,34 +10,46 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.backward import grad
-from rushlight.core.mode import enable_grad
-from rushlight.ops.math import elementwise as e
 from rushlight.core.build import build, inner
+from rushlight.core.mode import enable_grad
+from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels import attention as kernels
 from rushlight.ops.linalg.matmul import mm
+from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn.recurrent import copy  # and `joined`, a name of rules
 from rushlight.ops.reduce.reduce import any as any_of
 from rushlight.ops.reduce.reduce import softmax
 from rushlight.ops.shape.views import transpose
-from rushlight.core.worlds import ARRAYS, TENSORS
-from rushlight.core.tensor import Tensor, created, from_array
 
 ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.attention_back
 
 # tensors: q k v [mask] -> out, and log sum exp of each query's scores
 attention = inner(
     lambda tensors, /, causal, scale: attention(tensors, causal, scale),
-    tensors=lambda gs, tensors, out, lse, causal, scale: attention_back(joined(tensors, out, lse, gs[0]), causal, scale),
-    outputs="out lse", fixed=1, node="ScaledDotProductFlashAttentionForCpuBackward0", sizes="all")
+    tensors=lambda gs, tensors, out, lse, causal, scale: attention_back(
+        joined(tensors, out, lse, gs[0]), causal, scale
+    ),
+    outputs="out lse",
+    fixed=1,
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    sizes="all",
+)
 attention_back = inner(
     lambda tensors, /, causal, scale: attention_back(tensors, causal, scale),
-    tensors=lambda gs, tensors, causal, scale: attention_twice(gs, tensors, causal, scale), list=True)
+    tensors=lambda gs, tensors, causal, scale: attention_twice(gs, tensors, causal, scale),
+    list=True,
+)
 
 
-# -- the same by ops: where all scores are asked for, and where second derivatives come from -----------------------------
+# -- the same by ops: where all scores are asked for, and where second derivatives come from -------
 
-def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor | None]:
-    """softmax(q k^T scale + mask) (..., L, S), and which queries (..., L, 1) may look anywhere, None for all.
+
+def weights(
+    q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor | None]:
+    """softmax(q k^T scale + mask) (..., L, S), and which queries (..., L, 1) may look anywhere,
+    None for all.
 
     The others keep their scores, so that no softmax is nan; what they see must become 0.
     """
@@ -45,7 +59,9 @@ def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: floa
         scores = e.where(below, scores, -math.inf)
     if mask is not None:
         is_bool = mask._array.dtype.kind == "b"
-        somewhere = any_of(mask if is_bool else e.ne(mask, -math.inf), (mask._array.ndim - 1,), True)
+        somewhere = any_of(
+            mask if is_bool else e.ne(mask, -math.inf), (mask._array.ndim - 1,), True
+        )
         if is_bool:
             scores = e.where(e.logical_or(mask, e.logical_not(somewhere)), scores, -math.inf)
         else:
@@ -59,8 +75,11 @@ def seen(p: Tensor, v: Tensor, somewhere: Tensor | None) -> Tensor:
     return out if somewhere is None else e.where(somewhere, out, 0)
 
 
-def derivative(gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: float, create_graph: bool) -> list:
-    """Gradients of what `attention_back` took, from those of what it gave: attention by ops, differentiated twice."""
+def derivative(
+    gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: float, create_graph: bool
+) -> list:
+    """Gradients of what `attention_back` took, from those of what it gave: attention by ops,
+    differentiated twice."""
     q, k, v, *rest, _, _, g = tensors
     mask = rest[0] if rest else None
     with enable_grad():

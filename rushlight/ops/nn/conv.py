@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.fast import conv as faster
 from rushlight.core.build import build, inner
+from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import ARRAYS, TENSORS
+from rushlight.fast import conv as faster
 from rushlight.kernels import im2col as windows
 from rushlight.kernels.conv import of_half
 from rushlight.ops.shape.views import others
-from rushlight.core.worlds import ARRAYS, TENSORS
-from rushlight.core.tensor import Tensor
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
@@ -18,47 +18,81 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
     return convolution(x, weight, None, *settings)
 
 
-for name in ("conv", "conv_input_grad", "conv_weight_grad"):     # the kernels alone, without `faster`: ops.kernels.conv
+for name in (
+    "conv",
+    "conv_input_grad",
+    "conv_weight_grad",
+):  # the kernels alone, without `faster`: ops.kernels.conv
     ARRAYS[name] = getattr(faster, name)
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=of_half)
-TENSORS.update(conv=plain, of_half=lambda g, weight: g)         # of tensors, numbers leave bfloat16 as it is
+TENSORS.update(
+    conv=plain, of_half=lambda g, weight: g
+)  # of tensors, numbers leave bfloat16 as it is
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
-ARRAYS["conv_bias_grad"] = lambda g: (faster.conv_bias_grad(g) if faster.bias_loop_paid(g)
-                                      else ARRAYS["sum"](g, others(g)))
+ARRAYS["conv_bias_grad"] = lambda g: (
+    faster.conv_bias_grad(g) if faster.bias_loop_paid(g) else ARRAYS["sum"](g, others(g))
+)
 
-# x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
+# x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings
+# are tuples of ints
 convolution = inner(
-    lambda x, weight, bias, /, stride, padding, dilation, groups:
-    conv(x, weight, stride, padding, dilation, groups, bias),
-    x=lambda g, weight, x_shape, stride, padding, dilation, groups:
-    conv_input_grad(g, weight, x_shape[2:], stride, padding, dilation, groups),
-    weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
-    conv_weight_grad(g, x, weight_shape[2:], stride, padding, dilation, groups),
-    bias=lambda g: conv_bias_grad(g), node="ConvolutionBackward0", linear="x weight", added="bias", sizes="leading")
+    lambda x, weight, bias, /, stride, padding, dilation, groups: conv(
+        x, weight, stride, padding, dilation, groups, bias
+    ),
+    x=lambda g, weight, x_shape, stride, padding, dilation, groups: conv_input_grad(
+        g, weight, x_shape[2:], stride, padding, dilation, groups
+    ),
+    weight=lambda g, x, weight_shape, stride, padding, dilation, groups: conv_weight_grad(
+        g, x, weight_shape[2:], stride, padding, dilation, groups
+    ),
+    bias=lambda g: conv_bias_grad(g),
+    node="ConvolutionBackward0",
+    linear="x weight",
+    added="bias",
+    sizes="leading",
+)
 # the transposed convolution: x is what a convolution gives, and `size` what it takes
 conv_input_grad = inner(
-    lambda x, weight, /, size, stride, padding, dilation, groups:
-    conv_input_grad(x, weight, size, stride, padding, dilation, groups),
-    x=lambda g, weight, stride, padding, dilation, groups:
-    conv(of_half(g, weight), weight, stride, padding, dilation, groups),
-    weight=lambda g, x, weight_shape, stride, padding, dilation, groups:
-    conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups),
-    node="ConvolutionBackward0", linear="x weight", sizes="leading")
+    lambda x, weight, /, size, stride, padding, dilation, groups: conv_input_grad(
+        x, weight, size, stride, padding, dilation, groups
+    ),
+    x=lambda g, weight, stride, padding, dilation, groups: conv(
+        of_half(g, weight), weight, stride, padding, dilation, groups
+    ),
+    weight=lambda g, x, weight_shape, stride, padding, dilation, groups: conv_weight_grad(
+        x, g, weight_shape[2:], stride, padding, dilation, groups
+    ),
+    node="ConvolutionBackward0",
+    linear="x weight",
+    sizes="leading",
+)
 conv_weight_grad = inner(
-    lambda x, y, /, kernel, stride, padding, dilation, groups:
-    conv_weight_grad(x, y, kernel, stride, padding, dilation, groups),
+    lambda x, y, /, kernel, stride, padding, dilation, groups: conv_weight_grad(
+        x, y, kernel, stride, padding, dilation, groups
+    ),
     x=lambda g, y, stride, padding, dilation, groups: conv(y, g, stride, padding, dilation, groups),
-    y=lambda g, x, y_shape, stride, padding, dilation, groups:
-    conv_input_grad(x, g, y_shape[2:], stride, padding, dilation, groups), linear="x y")
+    y=lambda g, x, y_shape, stride, padding, dilation, groups: conv_input_grad(
+        x, g, y_shape[2:], stride, padding, dilation, groups
+    ),
+    linear="x y",
+)
 
 # windows as columns, and columns added up where they came from: nn.functional.unfold and fold
 im2col = inner(
     lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
-    x=lambda g, x_shape, kernel, dilation, padding, stride:
-    col2im(g, x_shape[2:], kernel, dilation, padding, stride), node="Im2ColBackward0", batched="fold")
+    x=lambda g, x_shape, kernel, dilation, padding, stride: col2im(
+        g, x_shape[2:], kernel, dilation, padding, stride
+    ),
+    node="Im2ColBackward0",
+    batched="fold",
+)
 col2im = inner(
-    lambda x, /, size, kernel, dilation, padding, stride: col2im(x, size, kernel, dilation, padding, stride),
-    x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride), node="Col2ImBackward0",
-    batched="fold")
+    lambda x, /, size, kernel, dilation, padding, stride: col2im(
+        x, size, kernel, dilation, padding, stride
+    ),
+    x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride),
+    node="Col2ImBackward0",
+    batched="fold",
+)
 
 build(globals())

@@ -1,21 +1,31 @@
 """The loss of connectionist temporal classification: a label sequence's, whatever its alignment."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
-from rushlight.kernels import ctc as kernels
 from rushlight.core.worlds import ARRAYS, shared
+from rushlight.kernels import ctc as kernels
 
 ARRAYS.update(ctc=kernels.ctc, ctc_slope=kernels.ctc_slope)
 
 # x (T, N, C) of log-probabilities, targets (N, S) or one after the other, lengths tuples of N ints
-ctc = inner(lambda x, targets, /, input_lengths, target_lengths, blank:
-            ctc(x, targets, input_lengths, target_lengths, blank),
-            x=lambda gs, x, targets, nll, alpha, input_lengths, target_lengths, blank: scaled_slope(
-                gs[0], ctc_slope(x, targets, nll, alpha, input_lengths, target_lengths, blank)),
-            outputs="nll alpha", node="CtcLossBackward0")
-ctc_slope = inner(lambda x, targets, nll, alpha, /, input_lengths, target_lengths, blank:
-                  ctc_slope(x, targets, nll, alpha, input_lengths, target_lengths, blank),
-                  x=lambda g: no_second_derivative("ctc_loss"), node="CtcLossBackwardBackward0")
+ctc = inner(
+    lambda x, targets, /, input_lengths, target_lengths, blank: ctc(
+        x, targets, input_lengths, target_lengths, blank
+    ),
+    x=lambda gs, x, targets, nll, alpha, input_lengths, target_lengths, blank: scaled_slope(
+        gs[0], ctc_slope(x, targets, nll, alpha, input_lengths, target_lengths, blank)
+    ),
+    outputs="nll alpha",
+    node="CtcLossBackward0",
+)
+ctc_slope = inner(
+    lambda x, targets, nll, alpha, /, input_lengths, target_lengths, blank: ctc_slope(
+        x, targets, nll, alpha, input_lengths, target_lengths, blank
+    ),
+    x=lambda g: no_second_derivative("ctc_loss"),
+    node="CtcLossBackwardBackward0",
+)
 
 
 @shared
@@ -27,8 +37,10 @@ def scaled_slope(g, slope):
 
 @shared
 def no_second_derivative(name):
-    raise NotImplementedError(f"derivative for {name}_backward is not implemented: {name} can be differentiated once, "
-                              "as in torch")
+    raise NotImplementedError(
+        f"derivative for {name}_backward is not implemented: {name} can be differentiated once, "
+        "as in torch"
+    )
 
 
 build(globals())

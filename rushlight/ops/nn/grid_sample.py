@@ -1,32 +1,56 @@
-"""Sampling images at points: three ops, linear in two operands each, and each the derivative of the other two; and what
-says where and with which weights."""
+"""Sampling images at points: three ops, linear in two operands each, and each the derivative of the
+other two; and what says where and with which weights."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
-from rushlight.kernels import grid_sample as kernels
 from rushlight.core.worlds import ARRAYS, shared
+from rushlight.kernels import grid_sample as kernels
 
-for name in ("grid_position", "grid_slope", "grid_taps", "bilinear", "sampled", "sampled_back", "sampled_slope"):
+for name in (
+    "grid_position",
+    "grid_slope",
+    "grid_taps",
+    "bilinear",
+    "sampled",
+    "sampled_back",
+    "sampled_slope",
+):
     ARRAYS[name] = getattr(kernels, name)
 
 # x (N, P, n): points in parts of the image -> positions in elements -> the taps around them
-grid_position = inner(lambda x, /, size, padding, align: grid_position(x, size, padding, align),
-                      x=lambda g, x, size, padding, align: g * grid_slope(x, size, padding, align), batched="fold")
-grid_slope = inner(lambda x, /, size, padding, align: grid_slope(x, size, padding, align), batched="fold")
-grid_taps = inner(lambda x, /, size, mode, padding, align: grid_taps(x, size, mode, padding, align),
-                  outputs="part at inside", x=lambda gs: gs[0], batched="fold")
-bilinear  = inner(lambda x, inside, /: bilinear(x, inside), batched="fold",
-                  x=lambda g, x, inside: bilinear_slope(g * inside, x),
-                  inside=lambda g, x, inside: g * bilinear(x, zeros_like(inside) + 1))
+grid_position = inner(
+    lambda x, /, size, padding, align: grid_position(x, size, padding, align),
+    x=lambda g, x, size, padding, align: g * grid_slope(x, size, padding, align),
+    batched="fold",
+)
+grid_slope = inner(
+    lambda x, /, size, padding, align: grid_slope(x, size, padding, align), batched="fold"
+)
+grid_taps = inner(
+    lambda x, /, size, mode, padding, align: grid_taps(x, size, mode, padding, align),
+    outputs="part at inside",
+    x=lambda gs: gs[0],
+    batched="fold",
+)
+bilinear = inner(
+    lambda x, inside, /: bilinear(x, inside),
+    batched="fold",
+    x=lambda g, x, inside: bilinear_slope(g * inside, x),
+    inside=lambda g, x, inside: g * bilinear(x, zeros_like(inside) + 1),
+)
 
 
 @shared
 def bilinear_slope(g, x):
-    """From g, of the weights (N, 2^n, P), to x (N, P, n): of its own dimension's weights the difference."""
+    """From g, of the weights (N, 2^n, P), to x (N, P, n): of its own dimension's weights the
+    difference."""
     slopes = []
     for i in range(x.shape[2]):
         r = g
-        for d in range(x.shape[2] - 1, -1, -1):   # the slowest of the dimensions left is the first of the taps
+        for d in range(
+            x.shape[2] - 1, -1, -1
+        ):  # the slowest of the dimensions left is the first of the taps
             half = r.shape[1] // 2
             low, high, t = r[:, :half], r[:, half:], x[:, None, :, d]
             r = high - low if d == i else low * (1 - t) + high * t
@@ -34,15 +58,25 @@ def bilinear_slope(g, x):
     return stack(slopes, 2)
 
 
-# x (N, C, S), weight (N, K, P), at (N, K, P) -> (N, C, P): the elements x[n, c, at], times their weights, added up
-sampled = inner(lambda x, weight, at, /: sampled(x, weight, at),
-                x=lambda g, weight, at, x_shape: sampled_back(g, weight, at, x_shape[2]),
-                weight=lambda g, x, at: sampled_slope(g, x, at), batched="fold")
-sampled_back = inner(lambda x, weight, at, /, size: sampled_back(x, weight, at, size),
-                     x=lambda g, weight, at: sampled(g, weight, at),
-                     weight=lambda g, x, at: sampled_slope(x, g, at), batched="fold")
-sampled_slope = inner(lambda x, y, at, /: sampled_slope(x, y, at),
-                      x=lambda g, y, at: sampled(y, g, at),
-                      y=lambda g, x, at, y_shape: sampled_back(x, g, at, y_shape[2]), batched="fold")
+# x (N, C, S), weight (N, K, P), at (N, K, P) -> (N, C, P): the elements x[n, c, at], times their
+# weights, added up
+sampled = inner(
+    lambda x, weight, at, /: sampled(x, weight, at),
+    x=lambda g, weight, at, x_shape: sampled_back(g, weight, at, x_shape[2]),
+    weight=lambda g, x, at: sampled_slope(g, x, at),
+    batched="fold",
+)
+sampled_back = inner(
+    lambda x, weight, at, /, size: sampled_back(x, weight, at, size),
+    x=lambda g, weight, at: sampled(g, weight, at),
+    weight=lambda g, x, at: sampled_slope(x, g, at),
+    batched="fold",
+)
+sampled_slope = inner(
+    lambda x, y, at, /: sampled_slope(x, y, at),
+    x=lambda g, y, at: sampled(y, g, at),
+    y=lambda g, x, at, y_shape: sampled_back(x, g, at, y_shape[2]),
+    batched="fold",
+)
 
 build(globals())

@@ -1,14 +1,17 @@
-"""Normalization. Mean and variance are outputs, so that second derivatives find their way through them."""
+"""Normalization. Mean and variance are outputs, so that second derivatives find their way through
+them."""
 
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
+from rushlight.core.worlds import TENSORS, adopt, shared
 from rushlight.kernels import normalization as kernels
 from rushlight.ops.shape.views import reshape
-from rushlight.core.worlds import TENSORS, adopt, shared
 
 adopt(kernels)
-TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
+TENSORS["per_channel"] = lambda a, ndim: (
+    a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
+)
 
 
 def sizes_of_group_norm(x, weight, bias, groups, eps):
@@ -21,47 +24,87 @@ def sizes_of_group_norm(x, weight, bias, groups, eps):
 layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
-        gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims),
+        gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims
+    ),
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
-    outputs="out mu var", rows=True, passes=20, node="NativeLayerNormBackward0", sizes="all")
+    outputs="out mu var",
+    rows=True,
+    passes=20,
+    node="NativeLayerNormBackward0",
+    sizes="all",
+)
 batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
-    x=lambda gs, x, weight, mu, var, dims, eps: batch_back(gs, x, weight, mu, rsqrt(var + eps), dims),
-    weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
+    x=lambda gs, x, weight, mu, var, dims, eps: batch_back(
+        gs, x, weight, mu, rsqrt(var + eps), dims
+    ),
+    weight=lambda gs, x, mu, var, dims, eps: flat(
+        batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)
+    ),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
-    outputs="out mu var", rows=True, passes=40, node="NativeBatchNormBackward0", sizes="leading")
+    outputs="out mu var",
+    rows=True,
+    passes=40,
+    node="NativeBatchNormBackward0",
+    sizes="leading",
+)
 # mean and var (N, groups, 1)
 group_norm = inner(
     lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
-    x=lambda gs, x, weight, mu, var, groups, eps: group_back(gs, x, weight, in_groups(x, groups) - mu, rsqrt(var + eps)),
+    x=lambda gs, x, weight, mu, var, groups, eps: group_back(
+        gs, x, weight, in_groups(x, groups) - mu, rsqrt(var + eps)
+    ),
     weight=lambda gs, x, mu, var, groups, eps: sum(
-        gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)),
+        gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)
+    ),
     bias=lambda gs: sum(gs[0], others(gs[0])),
-    outputs="out mu var", rows=True, passes=40, node="NativeGroupNormBackward0", sizes=sizes_of_group_norm)
+    outputs="out mu var",
+    rows=True,
+    passes=40,
+    node="NativeGroupNormBackward0",
+    sizes=sizes_of_group_norm,
+)
 # what the gradients of x and of weight have in common
-batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
-                   x=lambda g, y, mu: g * (y - mu), y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True),
-                   rows=True, batched="shift", promote="x y mu")
+batch_dots = inner(
+    lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
+    x=lambda g, y, mu: g * (y - mu),
+    y=lambda g, x: g * x,
+    mu=lambda g, x, dims: -sum(g * x, dims, True),
+    rows=True,
+    batched="shift",
+    promote="x y mu",
+)
 # with mean and variance given, as in evaluation; no gradient goes to those
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
-    x=lambda g, weight, var, eps: g * per_channel(
-        rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape)),
-    weight=lambda g, x, mu, var, eps: sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps),
-    bias=lambda g: sum(g, others(g)), mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
-    var=lambda g: not_differentiable("native_batch_norm", "running_var"), rows=True, node="NativeBatchNormBackward0")
+    x=lambda g, weight, var, eps: (
+        g
+        * per_channel(
+            rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape)
+        )
+    ),
+    weight=lambda g, x, mu, var, eps: (
+        sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps)
+    ),
+    bias=lambda g: sum(g, others(g)),
+    mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
+    var=lambda g: not_differentiable("native_batch_norm", "running_var"),
+    rows=True,
+    node="NativeBatchNormBackward0",
+)
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`
 moved = inner(lambda x, y, /, keep, add: x * keep + reshape(y, x.shape) * add, batched="whole")
 
 
 @shared
 def normalized_back(g, g_mu, g_var, d, rstd, dims):
-    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mu and var themselves."""
+    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mu and var
+    themselves."""
     n = 1
     for i in dims:
         n *= d.shape[i]
-    n = n or 1                                    # of no numbers there is nothing to divide
+    n = n or 1  # of no numbers there is nothing to divide
     share = rstd * rstd * rstd * mean(g * d, dims, True) - (2 / n) * g_var
     return rstd * g - d * share - (rstd * mean(g, dims, True) - g_mu / n)
 

@@ -1,68 +1,92 @@
-"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its derivative is found by ops.
+"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its
+derivative is found by ops.
 
-Each op takes the tensors as one list, since one walk back through time gives the gradients of all of them.
-"""
+Each op takes the tensors as one list, since one walk back through time gives the gradients of all
+of them."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.core.backward import grad
-from rushlight.core.mode import enable_grad
-from rushlight.fast import recurrent_loops as kernels
 from rushlight.core.build import build, inner
-from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, tanh_gate
-from rushlight.ops.math.elementwise import add
+from rushlight.core.mode import enable_grad
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.worlds import ARRAYS, TENSORS, shared
+from rushlight.fast import recurrent_loops as kernels
 from rushlight.kernels.recurrent import bias_and_projection, steps_of
 from rushlight.ops.linalg.matmul import linear
-from rushlight.ops.shape.views import cat, clone, narrow, reshape
+from rushlight.ops.math.elementwise import add
+from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, tanh_gate
 from rushlight.ops.shape.view_functions import chunk
-from rushlight.core.worlds import ARRAYS, TENSORS, shared
-from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.shape.views import cat, clone, narrow, reshape
 
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
     ARRAYS[name] = getattr(kernels, name)
 
 
-
 def sizes_of_layer(states: int, saved: bool) -> Callable:
-    """The sizes of what a layer with so many states gives: the output of each step, the last states, and, if something is
-    saved for backward, an array without elements for it."""
+    """The sizes of what a layer with so many states gives: the output of each step, the last
+    states, and, if something is saved for backward, an array without elements for it."""
+
     def sizes(tensors: Sequence[Any], *how: Any) -> list[tuple]:
-        x, *given = tensors[:1 + states]
+        x, *given = tensors[: 1 + states]
         out = [((*x.shape[:-1], given[0].shape[-1]), x.dtype), *[(h.shape, x.dtype) for h in given]]
         return [*out, ((0,), x.dtype)] if saved else out
+
     return sizes
 
 
 # tensors: x h c weight [bias] [projection] -> out h c, and what the way back needs
 lstm_layer = inner(
     lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, out, saved, sizes, reverse:
-    lstm_back(joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse),
-    outputs="out h c saved", fixed=3, node="MkldnnRnnLayerBackward0", sizes=sizes_of_layer(2, True))
+    tensors=lambda gs, tensors, out, saved, sizes, reverse: lstm_back(
+        joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse
+    ),
+    outputs="out h c saved",
+    fixed=3,
+    node="MkldnnRnnLayerBackward0",
+    sizes=sizes_of_layer(2, True),
+)
 lstm_back = inner(
     lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
+    tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse),
+    list=True,
+)
 # tensors: x h weight [bias] -> out h, and what the way back needs
 gru_layer = inner(
     lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, out, saved, sizes, reverse:
-    gru_back(joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse),
-    outputs="out h saved", fixed=2, node="StackBackward0", apart="out",
-    sizes=sizes_of_layer(1, True))       # users may write to it, as to torch's
+    tensors=lambda gs, tensors, out, saved, sizes, reverse: gru_back(
+        joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse
+    ),
+    outputs="out h saved",
+    fixed=2,
+    node="StackBackward0",
+    apart="out",
+    sizes=sizes_of_layer(1, True),
+)  # users may write to it, as to torch's
 gru_back = inner(
     lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
+    tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse),
+    list=True,
+)
 # tensors: x h weight [bias] -> out h
 rnn_layer = inner(
     lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
-    tensors=lambda gs, tensors, out, relu, sizes, reverse:
-    rnn_back(joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse),
-    outputs="out h", node="StackBackward0", apart="out", sizes=sizes_of_layer(1, False))
+    tensors=lambda gs, tensors, out, relu, sizes, reverse: rnn_back(
+        joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse
+    ),
+    outputs="out h",
+    node="StackBackward0",
+    apart="out",
+    sizes=sizes_of_layer(1, False),
+)
 rnn_back = inner(
     lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
-    tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)
+    tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse),
+    list=True,
+)
 
 
 @shared
@@ -70,12 +94,14 @@ def joined(tensors, *more):
     return [*tensors, *more]
 
 
-# -- the same by ops: what the ops above mean, and where their second derivatives come from -------------------------------
+# -- the same by ops: what the ops above mean, and where their second derivatives come from --------
 
 Cell = Callable[..., tuple[Tensor, ...]]
 
 
-def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_cell(
+    x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor
+) -> tuple[Tensor, Tensor]:
     """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
     bias, projection = bias_and_projection(more)
     h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, bias)), 4, 1), c)
@@ -88,50 +114,71 @@ def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -
     return gru_gates(add(x_r, h_r), add(x_z, h_z), x_n, h_n, h)[:1]
 
 
-def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
+def rnn_tanh_cell(
+    x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> tuple[Tensor]:
     return tanh_gate(add(x, linear(h, weight, bias)))[:1]
 
 
-def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
+def rnn_relu_cell(
+    x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> tuple[Tensor]:
     return relu_gate(add(x, linear(h, weight, bias)))[:1]
 
 
-def unrolled(cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool) -> tuple[Tensor, ...]:
-    """out and the last states of a cell run over the rows of x; tensors: x, so many states, the cell's weights."""
-    x, state, weights = tensors[0], tensors[1:1 + states], tensors[1 + states:]
+def unrolled(
+    cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool
+) -> tuple[Tensor, ...]:
+    """out and the last states of a cell run over the rows of x; tensors: x, so many states, the
+    cell's weights."""
+    x, state, weights = tensors[0], tensors[1 : 1 + states], tensors[1 + states :]
     rows, batch = reshape(x, (-1, x._array.shape[-1])), state[0]._array.shape[0]
     outs, now = [], list(state)
     for a, b in steps_of(x._array, batch, sizes, reverse).spans:
         new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
         outs.append(new[0])
-        now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]
+        now = [
+            s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)])
+            for s, old in zip(new, now)
+        ]
     out = cat(outs[::-1] if reverse else outs)
     return (reshape(out, (*x._array.shape[:-1], out._array.shape[-1])), *now)
 
 
-def derivative(cell: Cell, states: int, gs: Sequence, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool,
-               create_graph: bool) -> list[Tensor | None]:
-    """Gradients of what a `_back` op took (inputs, saved outputs, gradients of out and states), from those of what it gave.
+def derivative(
+    cell: Cell,
+    states: int,
+    gs: Sequence,
+    tensors: Sequence[Tensor],
+    sizes: tuple | None,
+    reverse: bool,
+    create_graph: bool,
+) -> list[Tensor | None]:
+    """Gradients of what a `_back` op took (inputs, saved outputs, gradients of out and states),
+    from those of what it gave.
 
-    The layer is computed again by ops, and differentiated twice. Saved outputs depend on the inputs: no gradient.
-    """
-    inputs, gradients = tensors[:len(gs)], tensors[-1 - states:]
+    The layer is computed again by ops, and differentiated twice. Saved outputs depend on the
+    inputs: no gradient."""
+    inputs, gradients = tensors[: len(gs)], tensors[-1 - states :]
     with enable_grad():
         x, g = [copy(t) for t in inputs], [copy(t) for t in gradients]
         first = grad(unrolled(cell, states, x, sizes, reverse), x, g, create_graph=True)
         found = grad(first, [*x, *g], gs, create_graph=create_graph, allow_unused=True)
     between = len(tensors) - len(inputs) - len(gradients)
-    return [*found[:len(x)], *(None,) * between, *found[len(x):]]
+    return [*found[: len(x)], *(None,) * between, *found[len(x) :]]
 
 
 def copy(t: Tensor) -> Tensor:
-    """The tensor with a node of its own, so that a gradient stops there, even if another tensor was made from it."""
+    """The tensor with a node of its own, so that a gradient stops there, even if another tensor was
+    made from it."""
     t = clone(t)  # type: ignore[attr-defined]
     return t if t._node is not None else t.requires_grad_()
 
 
 def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
-    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes, reverse)."""
+    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes,
+    reverse)."""
+
     def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any) -> list:
         *own, sizes, reverse = settings
         return derivative(cell(*own), states, gs, given, sizes, reverse, True)
@@ -141,6 +188,7 @@ def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
         gs, given = [from_array(g) for g in gs], [from_array(a) for a in given]
         found = derivative(cell(*own), states, gs, given, sizes, reverse, False)
         return [None if t is None else t._array for t in found]
+
     TENSORS[name], ARRAYS[name] = tensors, arrays
 
 

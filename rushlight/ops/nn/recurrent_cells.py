@@ -1,8 +1,10 @@
-"""What a step of a recurrent layer does to each element: `gates(*sources) -> h, [c,] saved`, in names of ops.
+"""What a step of a recurrent layer does to each element: `gates(*sources) -> h, [c,] saved`, in
+names of ops.
 
-Run on tensors this is how the layers' second derivatives are found (recurrent.py); run on symbols it becomes the loops of
-large layers (fast/recurrent_loops.py). `saved` is what those read on the way back.
-"""
+Run on tensors this is how the layers' second derivatives are found (recurrent.py); run on symbols
+it becomes the loops of large layers (fast/recurrent_loops.py). `saved` is what those read on the
+way back."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,15 +12,14 @@ from typing import Any, NamedTuple
 
 from rushlight.ops.math.elementwise import add, mul, relu, sigmoid, sub, tanh
 
-STATE = (None, None)                              # a source: neither of x nor of the product
+STATE = (None, None)  # a source: neither of x nor of the product
 
 
 class Cell(NamedTuple):
     """`gates`, and where its parameters come from.
 
-    A source is (k, m): the k-th gate of x and the m-th of the product, added up, or one of them where the other is None;
-    or STATE: what goes from step to step around the product.
-    """
+    A source is (k, m): the k-th gate of x and the m-th of the product, added up, or one of them
+    where the other is None; or STATE: what goes from step to step around the product."""
 
     gates: Callable
     sources: tuple[tuple[int | None, int | None], ...]
@@ -30,7 +31,8 @@ class Cell(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """Whether x and the product are not just added up: then the product has a bias, and x a gradient of its own."""
+        """Whether x and the product are not just added up: then the product has a bias, and x a
+        gradient of its own."""
         return any([None in source for source in self.sources if source != STATE])
 
 

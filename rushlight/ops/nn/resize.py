@@ -1,14 +1,18 @@
 """Resizing, one dimension at a time: a linear map that is its own derivative's derivative."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
-from rushlight.kernels import resize as kernels
 from rushlight.core.worlds import adopt
+from rushlight.kernels import resize as kernels
 
 adopt(kernels)
 
 # `how`: the mode, the size of x along `dim`, and its settings, numbers all; `back`: the transpose
-blend = inner(lambda x, /, dim, how, back=False: blend(x, dim, how, back),
-              x=lambda g, dim, how, back: blend(g, dim, how, not back), batched="shift")
+blend = inner(
+    lambda x, /, dim, how, back=False: blend(x, dim, how, back),
+    x=lambda g, dim, how, back: blend(g, dim, how, not back),
+    batched="shift",
+)
 
 build(globals())

@@ -1,4 +1,5 @@
 """Differences, slopes and areas of what is sampled along a dimension."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,12 +9,12 @@ from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.core.arguments import wrap, wrap_all
 from rushlight.core.build import composite
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor
 from rushlight.ops.math.elementwise import logical_xor
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.reduce.reduce_api import cumsum
-from rushlight.core.results import into
 from rushlight.ops.shape.views import cat, clone, narrow, reshape, to
-from rushlight.core.tensor import Tensor
 
 
 def ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -23,28 +24,52 @@ def ends(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 @composite()
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
-         out: Tensor | None = None) -> Tensor:
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """x_(i+1) - x_i along `dim`, n times over; `prepend` and `append` are joined to the ends first.
 
-    Of bool tensors whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of other dimensions.
+    Of bool tensors whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of
+    other dimensions.
 
     >>> rushlight.diff(rushlight.tensor([1, 4, 9]))
     tensor([3, 5])
     """
     if not input._array.ndim:
-        raise RuntimeError(explain("diff expects input to be at least one-dimensional", "x.reshape(1)"))
+        raise RuntimeError(
+            explain("diff expects input to be at least one-dimensional", "x.reshape(1)")
+        )
     if n < 0:
         raise RuntimeError(explain(f"order must be non-negative but got {n}"))
     for end in (prepend, append):
         if end is not None and end._array.ndim != input._array.ndim:
-            raise RuntimeError(explain("diff expects prepend or append to be the same dimension as input",
-                                       input=tuple(input.shape), end=tuple(end.shape)))
+            raise RuntimeError(
+                explain(
+                    "diff expects prepend or append to be the same dimension as input",
+                    input=tuple(input.shape),
+                    end=tuple(end.shape),
+                )
+            )
     dim = wrap(dim, input._array.ndim)
     for end in (prepend, append):
-        if end is not None and any(m != n for i, (m, n) in enumerate(zip(end._array.shape, input._array.shape)) if i != dim):
-            raise RuntimeError(explain("diff expects the shape of tensor to prepend or append to match that of input except "
-                                       "along the differencing dimension", input=tuple(input.shape), end=tuple(end.shape)))
+        if end is not None and any(
+            m != n for i, (m, n) in enumerate(zip(end._array.shape, input._array.shape)) if i != dim
+        ):
+            raise RuntimeError(
+                explain(
+                    "diff expects the shape of tensor to prepend or append to match that of input "
+                    "except "
+                    "along the differencing dimension",
+                    input=tuple(input.shape),
+                    end=tuple(end.shape),
+                )
+            )
     parts = [t for t in (prepend, input, append) if t is not None]
     made = clone(input) if not n else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, made._array.shape[dim])):
@@ -53,14 +78,16 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     return made if out is None else into(out, made)
 
 
-# -- areas -------------------------------------------------------------------------------------------------------------
+# -- areas -----------------------------------------------------------------------------------------
+
 
 @composite(tensor=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the trapezoid rule.
+    """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the
+    trapezoid rule.
 
-    `x`: where y was sampled, of one dimension or of y's shape; without it the samples are `dx` apart (1).
-    RuntimeError for bool tensors and for another number of points.
+    `x`: where y was sampled, of one dimension or of y's shape; without it the samples are `dx`
+    apart (1). RuntimeError for bool tensors and for another number of points.
 
     >>> rushlight.trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
@@ -73,8 +100,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 
 
 @composite(tensor=False)
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The areas up to each sample but the first, by the trapezoid rule; arguments as in `trapezoid`.
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1
+) -> Tensor:
+    """The areas up to each sample but the first, by the trapezoid rule; arguments as in
+    `trapezoid`.
 
     >>> rushlight.cumulative_trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor([1.5000, 4.0000])
@@ -98,31 +128,43 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """(x_(i+1) - x_i) (y_i + y_(i+1)) / 2."""
     for letter, t in (("y", y), ("x", x)):
         if t is not None and t.dtype is dtypes.bool_:
-            raise RuntimeError(explain(f"{name}: received a bool input for `{letter}`, but bool is not supported"))
+            raise RuntimeError(
+                explain(f"{name}: received a bool input for `{letter}`, but bool is not supported")
+            )
     if x is not None and dx is not None:
         raise TypeError(explain(f"{name}() takes x or dx, not both"))
     dim = wrap(dim, y._array.ndim)
     first, second = ends(y, dim)
-    if x is None or not x._array.ndim:             # a point has no width
+    if x is None or not x._array.ndim:  # a point has no width
         return (first + second) * ((1 if dx is None else dx) / 2 if x is None else 0)  # type: ignore[operator]
     if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
-        raise RuntimeError(explain(f"{name}: There must be one `x` value for each sample point", x=tuple(x.shape),
-                                   y=tuple(y.shape), dim=dim))
+        raise RuntimeError(
+            explain(
+                f"{name}: There must be one `x` value for each sample point",
+                x=tuple(x.shape),
+                y=tuple(y.shape),
+                dim=dim,
+            )
+        )
     if x._array.ndim == 1:
         x = reshape(x, (-1,) + (1,) * (y._array.ndim - dim - 1))
     left, right = ends(x, dim - y._array.ndim + x._array.ndim)
     return (right - left) * (first + second) / 2  # type: ignore[operator]
 
 
-# -- slopes ------------------------------------------------------------------------------------------------------------
+# -- slopes ----------------------------------------------------------------------------------------
+
 
 @composite(tensor=False)
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at the ends.
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at
+    the ends.
 
-    `spacing`: how far the samples are apart, one number or one for each dimension; or their coordinates, a tensor for
-    each. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError where these do not fit, and for
-    dimensions of no more than `edge_order` elements.
+    `spacing`: how far the samples are apart, one number or one for each dimension; or their
+    coordinates, a tensor for each. `edge_order` 1 or 2: the order of the error at the ends.
+    RuntimeError where these do not fit, and for dimensions of no more than `edge_order` elements.
 
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
@@ -133,8 +175,13 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         raise RuntimeError(explain("torch.gradient only supports edge_order=1 and edge_order=2."))
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
-            raise RuntimeError(explain("torch.gradient expected each dimension size to be at least edge_order+1",
-                                       shape=tuple(input.shape), edge_order=edge_order))
+            raise RuntimeError(
+                explain(
+                    "torch.gradient expected each dimension size to be at least edge_order+1",
+                    shape=tuple(input.shape),
+                    edge_order=edge_order,
+                )
+            )
     x = input if input.dtype.category >= dtypes.FLOATING else to(input, dtypes.get_default_dtype())
     return tuple(slope(x, d, h, edge_order) for d, h in zip(dims, spacings))
 
@@ -145,15 +192,35 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
         return [1 if spacing is None else spacing] * len(dims)
     what = "torch.gradient expected spacing to be unspecified, a scalar "
     if len(spacing) != len(dims) and chosen:
-        raise RuntimeError(explain(f"{what}or it's spacing and dim arguments to have the same length, but got a spacing "
-                                   f"argument of length {len(spacing)} and a dim argument of length {len(dims)}."))
+        raise RuntimeError(
+            explain(
+                f"{what}or it's spacing and dim arguments to have the same length, but got a "
+                "spacing "
+                f"argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+            )
+        )
     if len(spacing) != len(dims):
-        raise RuntimeError(explain(f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim argument was "
-                                   f"not given, but got a list of length {len(spacing)}"))
+        raise RuntimeError(
+            explain(
+                f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim "
+                "argument was "
+                f"not given, but got a list of length {len(spacing)}"
+            )
+        )
     for d, h in zip(dims, spacing):
-        if isinstance(h, Tensor) and h._array.ndim and h._array.shape != input._array.shape[d:d + 1]:
-            raise RuntimeError(explain("torch.gradient expected one coordinate for each element along a dimension", dim=d,
-                                       coordinates=tuple(h.shape), shape=tuple(input.shape)))
+        if (
+            isinstance(h, Tensor)
+            and h._array.ndim
+            and h._array.shape != input._array.shape[d : d + 1]
+        ):
+            raise RuntimeError(
+                explain(
+                    "torch.gradient expected one coordinate for each element along a dimension",
+                    dim=d,
+                    coordinates=tuple(h.shape),
+                    shape=tuple(input.shape),
+                )
+            )
     return list(spacing)
 
 
@@ -161,7 +228,7 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
     """Along one dimension; h is a number, or the coordinates."""
     n = x._array.shape[dim]
     regular = not isinstance(h, Tensor) or not h._array.ndim
-    if not regular:                               # how far neighbours are apart: (n - 1, 1, ...)
+    if not regular:  # how far neighbours are apart: (n - 1, 1, ...)
         first, second = ends(h, 0)
         h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))  # type: ignore[operator]
 
@@ -170,8 +237,12 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
 
     def gap(i: int, count: int = 1) -> Any:
         return h if regular else narrow(h, 0, i, count)
-    inside = (at(2, n - 2) - at(0, n - 2)) / (2 * h) if regular else weighted(
-        at(0, n - 2), at(1, n - 2), at(2, n - 2), gap(0, n - 2), gap(1, n - 2))
+
+    inside = (
+        (at(2, n - 2) - at(0, n - 2)) / (2 * h)
+        if regular
+        else weighted(at(0, n - 2), at(1, n - 2), at(2, n - 2), gap(0, n - 2), gap(1, n - 2))
+    )
     if order == 1:
         head, tail = (at(1) - at(0)) / gap(0), (at(n - 1) - at(n - 2)) / gap(n - 2)
     else:
@@ -183,10 +254,18 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
 def weighted(before: Any, here: Any, after: Any, left: Any, right: Any) -> Any:
     """The slope in the middle of three points: of the parabola through them."""
     both = left + right
-    return -right / (left * both) * before + (right - left) / (left * right) * here + left / (right * both) * after
+    return (
+        -right / (left * both) * before
+        + (right - left) / (left * right) * here
+        + left / (right * both) * after
+    )
 
 
 def one_sided(here: Any, next: Any, last: Any, near: Any, far: Any) -> Any:
     """The slope at the first of three points: of the parabola through them."""
     both = near + far
-    return -(near + both) / (near * both) * here + both / (near * far) * next - near / (far * both) * last
+    return (
+        -(near + both) / (near * both) * here
+        + both / (near * far) * next
+        - near / (far * both) * last
+    )

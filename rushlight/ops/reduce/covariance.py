@@ -1,27 +1,35 @@
 """Covariances and correlations."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain, warn
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.math.arithmetic import clamp
 from rushlight.core.build import composite
-from rushlight.ops.math.complex import real
+from rushlight.core.tensor import Tensor, numbers
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import clamp
+from rushlight.ops.math.complex import real
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.shape.views import diagonal, reshape, squeeze, to, unsqueeze
-from rushlight.core.tensor import Tensor, numbers
 
 
 @composite()
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
     """out_ij = sum over k of w_k (x_ik - mean_i) conj(x_jk - mean_j) / (sum w - correction).
 
-    input: (variables, observations), or one variable. `fweights` say how often an observation was made (integers),
-    `aweights` how much it counts (floating-point); with these the divisor is sum w - correction sum(w a) / sum w.
+    input: (variables, observations), or one variable. `fweights` say how often an observation was
+    made (integers), `aweights` how much it counts (floating-point); with these the divisor is sum w
+    - correction sum(w a) / sum w.
 
     >>> rushlight.cov(rushlight.tensor([[1., 2., 3.], [3., 2., 1.]]))
     tensor([[ 1., -1.],
@@ -42,7 +50,10 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
     else:
         left = n - e.div(total(e.mul(w, aweights)), n) * correction  # type: ignore[operator]
     if (numbers(left) <= 0).any() if isinstance(left, Tensor) else left <= 0:
-        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "number of observations."
+        )
     divisor = clamp(left, 0) if isinstance(left, Tensor) else max(left, 0.0)
     d = e.sub(x, unsqueeze(means, 1))
     made = e.div(matmul(d, conjugate_transpose(d if w is None else e.mul(d, w))), divisor)
@@ -52,27 +63,46 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, a
 def check_input(input: Tensor, name: str) -> None:
     check_tensor(input, name, "input")
     if input._array.ndim > 2:
-        raise RuntimeError(explain(f"{name}(): expected input to have two or fewer dimensions but got an input with "
-                                   f"{input._array.ndim} dimensions"))
+        raise RuntimeError(
+            explain(
+                f"{name}(): expected input to have two or fewer dimensions but got an input with "
+                f"{input._array.ndim} dimensions"
+            )
+        )
     if input.dtype is dtypes.bool_:
         raise RuntimeError(explain(f"{name}(): bool dtype is not supported for input"))
 
 
 def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
     """The product of both, in the dtype that they have; None without any."""
-    chosen = [(t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None]
+    chosen = [
+        (t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None
+    ]
     for t, name in chosen:
         whole = name == "fweights"
         if t._array.ndim > 1:
-            raise RuntimeError(explain(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
-                                       f"{t._array.ndim} dimensions"))
+            raise RuntimeError(
+                explain(
+                    f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+                    f"{t._array.ndim} dimensions"
+                )
+            )
         if (t._array.dtype.kind not in "iu") if whole else t.dtype.category != dtypes.FLOATING:
             kind = "integral" if whole else "floating point"
-            raise RuntimeError(explain(f"cov(): expected {name} to have {kind} dtype but got {name} with "
-                                       f"{t.dtype.scalar_type} dtype"))
+            raise RuntimeError(
+                explain(
+                    f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                    f"{t.dtype.scalar_type} dtype"
+                )
+            )
         if t._array.size != x._array.shape[1]:
-            raise RuntimeError(explain(f"cov(): expected {name} to have the same numel as there are observations in the "
-                                       f"input but got {t._array.size} != {x._array.shape[1]}"))
+            raise RuntimeError(
+                explain(
+                    f"cov(): expected {name} to have the same numel as there are observations in "
+                    "the "
+                    f"input but got {t._array.size} != {x._array.shape[1]}"
+                )
+            )
         if t._array.size and numbers(t).min() < 0:
             raise RuntimeError(explain(f"cov(): {name} cannot be negative"))
     if not chosen:

@@ -1,10 +1,12 @@
-"""Reductions and normalisations that leave elements out, as in torch.masked: those where `mask` is false.
+"""Reductions and normalisations that leave elements out, as in torch.masked: those where `mask` is
+false.
 
-`mask` broadcasts to the input's shape; None leaves nothing out. `dim`: one dimension or several, None or () for all;
-`keepdim` lets them stay, of length 1; `dtype`: the input is converted first. IndexError for a dimension that is not there
-and for a mask of more dimensions than the input; RuntimeError for shapes that do not broadcast. An op's result for no
-elements is its identity: 0 for a sum, 1 for a product, -inf for a maximum. All are made of ops, and differentiable as those.
-"""
+`mask` broadcasts to the input's shape; None leaves nothing out. `dim`: one dimension or several,
+None or () for all; `keepdim` lets them stay, of length 1; `dtype`: the input is converted first.
+IndexError for a dimension that is not there and for a mask of more dimensions than the input;
+RuntimeError for shapes that do not broadcast. An op's result for no elements is its identity: 0 for
+a sum, 1 for a product, -inf for a maximum. All are made of ops, and differentiable as those."""
+
 from __future__ import annotations
 
 import math
@@ -15,36 +17,67 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
+from rushlight.core.arguments import reduced_dims
+from rushlight.core.tensor import Tensor
 from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.complex import conj
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce import reduce_api as composites
-from rushlight.core.arguments import reduced_dims
-from rushlight.ops.math.complex import conj
 from rushlight.ops.reduce.norms_api import vector_norm
-from rushlight.ops.shape.views import to
-from rushlight.ops.shape.view_functions import broadcast_to
 from rushlight.ops.reduce.sorting import nanmedian
-from rushlight.core.tensor import Tensor
+from rushlight.ops.shape.view_functions import broadcast_to
+from rushlight.ops.shape.views import to
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
-           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]
 
 
-# -- leaving out -----------------------------------------------------------------------------------------------------
+# -- leaving out -----------------------------------------------------------------------------------
+
 
 def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
     """The input in the dtype asked for, and the mask in the input's shape."""
     for name, value in (("input", input), ("mask", mask)):
         if not isinstance(value, Tensor) and (name == "input" or value is not None):
-            raise TypeError(explain(f"masked: argument '{name}' must be Tensor, not {type(value).__name__}",
-                                    "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"masked: argument '{name}' must be Tensor, not {type(value).__name__}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
     if dtype is not None:
         input = to(input, dtypes.as_dtype(dtype))
     if mask is None:
         return input, None
     if mask._array.ndim > input._array.ndim:
-        raise IndexError(explain("_input_mask expected broadcastable mask (got mask dimensionality higher than of the "
-                                 "input)", mask=describe(mask), input=describe(input)))
+        raise IndexError(
+            explain(
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of "
+                "the "
+                "input)",
+                mask=describe(mask),
+                input=describe(input),
+            )
+        )
     mask = mask if mask.dtype is dtypes.bool_ else e.ne(mask, 0)
     return input, broadcast_to(mask, input._array.shape)
 
@@ -57,7 +90,9 @@ def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
 def extreme(x: Tensor, name: str, largest: bool) -> float:
     """The largest or smallest number of x's dtype, which is an infinity if it has one."""
     if x.dtype is dtypes.bool_:
-        raise NotImplementedError(explain(f"identity of {name} on torch.bool input", "convert it: x.int()"))
+        raise NotImplementedError(
+            explain(f"identity of {name} on torch.bool input", "convert it: x.int()")
+        )
     if x.dtype.is_complex:
         raise TypeError(explain(f"{name}: complex numbers have no order", input=describe(x)))
     if x.dtype.is_floating_point:
@@ -69,8 +104,13 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
 def lowest(x: Tensor, name: str) -> float:
     """What an exponential makes 0. NotImplementedError for integers, which have no such number."""
     if x.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(explain(f'"{name}" not implemented for \'{x.dtype.scalar_type}\'',
-                                          "give a dtype, or convert it: x.float()", input=describe(x)))
+        raise NotImplementedError(
+            explain(
+                f"\"{name}\" not implemented for '{x.dtype.scalar_type}'",
+                "give a dtype, or convert it: x.float()",
+                input=describe(x),
+            )
+        )
     return -math.inf
 
 
@@ -85,9 +125,17 @@ def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim:
     return to(r.sum(mask, dims, keepdim), x.dtype.to_real())
 
 
-# -- sums, products, means -------------------------------------------------------------------------------------------
+# -- sums, products, means -------------------------------------------------------------------------
 
-def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The sum; integers add up in int64, and no elements to 0.
 
     >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
@@ -98,8 +146,14 @@ def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = N
     return made if dtype is None else to(made, x.dtype)
 
 
-def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
+def prod(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The product; integers multiply in int64, and no elements to 1.
 
     >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
@@ -110,17 +164,30 @@ def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return made if dtype is None else to(made, x.dtype)
 
 
-def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """The sum divided by the number of elements; nan of none. ValueError for integers without a `dtype`.
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The sum divided by the number of elements; nan of none. ValueError for integers without a
+    `dtype`.
 
     >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.5000)
     """
     x, mask = prepared(input, dtype, mask)
     if x.dtype.category < dtypes.FLOATING:
-        raise ValueError(explain("mean(): Could not infer output dtype. Input dtype must be either a floating point or "
-                                 f"complex dtype. Got: {x.dtype}", "give a dtype, or convert it: x.float()"))
+        raise ValueError(
+            explain(
+                "mean(): Could not infer output dtype. Input dtype must be either a floating "
+                "point or "
+                f"complex dtype. Got: {x.dtype}",
+                "give a dtype, or convert it: x.float()",
+            )
+        )
     return mean_over(x, mask, dims_of(x, dim), keepdim)
 
 
@@ -128,9 +195,18 @@ def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tenso
     return e.div(r.sum(filled(x, mask, 0), dims, keepdim), count(x, mask, dims, keepdim))
 
 
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
-        keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if `unbiased` is false.
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if
+    `unbiased` is false.
 
     Integers become the default dtype. nan of no elements.
 
@@ -151,31 +227,58 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correct
     return e.div(total, e.clamp_min(left, 0) if isinstance(left, Tensor) else max(left, 0))
 
 
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
-        keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The root of `var`, with its arguments.
 
     >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.8284)
     """
-    return e.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
+    return e.sqrt(
+        var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
+    )
 
 
-def norm(input: Tensor, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
-    """(sum |x|^ord)^(1/ord): `linalg.vector_norm` with 0 for what is left out (inf if `ord` is -inf).
+def norm(
+    input: Tensor,
+    ord: float = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """(sum |x|^ord)^(1/ord): `linalg.vector_norm` with 0 for what is left out (inf if `ord` is
+    -inf).
 
     >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(5.)
     """
     x, mask = prepared(input, dtype, mask)
-    return vector_norm(filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim)
+    return vector_norm(
+        filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim
+    )
 
 
-# -- order -----------------------------------------------------------------------------------------------------------
+# -- order -----------------------------------------------------------------------------------------
 
-def amax(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
+
+def amax(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The largest element; of none -inf, or the smallest integer. Ties share the gradient.
 
     >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
@@ -185,8 +288,14 @@ def amax(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return r.amax(filled(x, mask, extreme(x, "amax", False)), dims_of(x, dim), keepdim)
 
 
-def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-         mask: Tensor | None = None) -> Tensor:
+def amin(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """The smallest element; of none inf, or the largest integer. Ties share the gradient.
 
     >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
@@ -196,8 +305,14 @@ def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return r.amin(filled(x, mask, extreme(x, "amin", True)), dims_of(x, dim), keepdim)
 
 
-def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the largest element stands, in the input's dtype as in torch.
 
     >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False, True]))
@@ -207,8 +322,14 @@ def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtyp
     return to(r.argmax(filled(x, mask, extreme(x, "argmax", False)), dim, keepdim), x.dtype)
 
 
-def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """Where the smallest element stands, in the input's dtype as in torch.
 
     >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False, True]))
@@ -218,9 +339,16 @@ def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtyp
     return to(r.argmin(filled(x, mask, extreme(x, "argmin", True)), dim, keepdim), x.dtype)
 
 
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
-           mask: Tensor | None = None) -> Tensor:
-    """The element in the middle of those that are neither left out nor nan, the lower of two; nan of none.
+def median(
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The element in the middle of those that are neither left out nor nan, the lower of two; nan
+    of none.
 
     ValueError for integers of which a row is left out altogether.
 
@@ -229,16 +357,24 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     """
     x, mask = prepared(input, dtype, mask)
     whole = not x.dtype.is_floating_point
-    values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[0]
+    values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[
+        0
+    ]
     if not whole:
         return values
     if np.isnan(values._array).any():
-        raise ValueError(explain("masked median expects no fully masked out rows if dtype is not floating point",
-                                 "convert it: x.float()", input=describe(input)))
+        raise ValueError(
+            explain(
+                "masked median expects no fully masked out rows if dtype is not floating point",
+                "convert it: x.float()",
+                input=describe(input),
+            )
+        )
     return to(values, x.dtype)
 
 
-# -- exponentials and what makes them sum to 1 -----------------------------------------------------------------------
+# -- exponentials and what makes them sum to 1 -----------------------------------------------------
+
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """exp(x_i) / sum over j of exp(x_j); 0 for what is left out, nan where all is.
@@ -250,7 +386,9 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     return composites.softmax(filled(x, mask, lowest(x, "softmax")), dim)
 
 
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """x_i - log sum over j of exp(x_j); -inf for what is left out, nan where all is.
 
     >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
@@ -270,8 +408,14 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     return composites.softmax(e.neg(filled(x, mask, -lowest(x, "softmin"))), dim)
 
 
-def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
-              mask: Tensor | None = None) -> Tensor:
+def logsumexp(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """log sum exp(x), in the input's dtype as in torch; -inf of no elements.
 
     >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
@@ -282,9 +426,16 @@ def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: A
     return to(r.logsumexp(filled(x, mask, least), dims_of(x, dim), keepdim), x.dtype)
 
 
-def logaddexp(input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
-              other_mask: Tensor | None = None) -> Tensor:
-    """log(exp(x) + exp(y)), element by element, without those that their masks leave out; -inf if both are.
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
+    """log(exp(x) + exp(y)), element by element, without those that their masks leave out; -inf if
+    both are.
 
     >>> rushlight.masked.logaddexp(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.]),
     ...                            input_mask=rushlight.tensor([True, False]))
@@ -292,11 +443,20 @@ def logaddexp(input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Te
     """
     x, x_mask = prepared(input, dtype, input_mask)
     y, y_mask = prepared(other, dtype, other_mask)
-    return e.logaddexp(filled(x, x_mask, lowest(x, "logaddexp")), filled(y, y_mask, lowest(y, "logaddexp")))
+    return e.logaddexp(
+        filled(x, x_mask, lowest(x, "logaddexp")), filled(y, y_mask, lowest(y, "logaddexp"))
+    )
 
 
-def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
-              mask: Tensor | None = None) -> Tensor:
+def normalize(
+    input: Tensor,
+    ord: float,
+    dim: int,
+    *,
+    eps: float = 1e-12,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
     """x / max(norm(x, ord), eps), the norm along `dim`; 0 for what is left out.
 
     >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0, mask=rushlight.tensor([True, False, True]))
@@ -307,7 +467,8 @@ def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype:
     return e.div(filled(x, mask, 0), e.clamp_min(length, eps))
 
 
-# -- scans -----------------------------------------------------------------------------------------------------------
+# -- scans -----------------------------------------------------------------------------------------
+
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """out_i = x_0 + ... + x_i along `dim`; what is left out counts 0.
@@ -329,23 +490,29 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
     return composites.cumprod(filled(x, mask, 1), dim, dtype=dtype)
 
 
-# -- which results are defined: torch's names ------------------------------------------------------------------------
+# -- which results are defined: torch's names ------------------------------------------------------
 
-SCANS = (softmax, log_softmax, softmin, normalize, cumsum, cumprod)      # as many results as elements
+SCANS = (softmax, log_softmax, softmin, normalize, cumsum, cumprod)  # as many results as elements
 
 
 def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
     """The mask in the input's shape. ValueError if it is None."""
     _, mask = prepared(input, None, mask)
     if mask is None:
-        raise ValueError(explain("_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"))
+        raise ValueError(
+            explain(
+                "_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"
+            )
+        )
     return mask
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Where the result of a function of this module is made of at least one element."""
     if op is logaddexp:
-        return e.logical_or(*[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")])
+        return e.logical_or(
+            *[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")]
+        )
     inside = _input_mask(input, mask=kwargs.get("mask"))
     if op in SCANS:
         return inside

@@ -1,4 +1,5 @@
 """Norms of vectors and matrices, what follows from them, and distances."""
+
 from __future__ import annotations
 
 import math
@@ -8,13 +9,9 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.reduce import vector_norm as lengths
-from rushlight.ops.reduce import reduce as r
 from rushlight.core.arguments import reduced_dims, wrap
-from rushlight.ops.math.arithmetic import writing
 from rushlight.core.build import composite
-from rushlight.ops.linalg.decompose import linalg_eigvalsh, linalg_svdvals
+from rushlight.core.tensor import Tensor, from_array, method, numbers
 from rushlight.ops.linalg.arguments import (
     check_matrix,
     check_numbers,
@@ -22,21 +19,33 @@ from rushlight.ops.linalg.arguments import (
     check_tensor,
     given,
 )
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.shape.views import contiguous, permute, to, unsqueeze
+from rushlight.ops.linalg.decompose import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.linalg.solve import linalg_inv_ex
-from rushlight.core.tensor import Tensor, from_array, method, numbers
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import writing
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.reduce import vector_norm as lengths
+from rushlight.ops.shape.views import contiguous, permute, to, unsqueeze
+from rushlight.ops.tensor.node_names import called
 
-# -- of vectors --------------------------------------------------------------------------------------------------------
+# -- of vectors ------------------------------------------------------------------------------------
 
 
 @composite("linalg_vector_norm", tensor=False)
-def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-                out: Tensor | None = None) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0 how many are not 0.
+def vector_norm(
+    x: Tensor,
+    ord: float = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0
+    how many are not 0.
 
-    Floating-point or complex; real. RuntimeError for what has no norm: no elements with a negative ord or inf. The
-    gradient at 0 is 0; elements that tie for the largest share it.
+    Floating-point or complex; real. RuntimeError for what has no norm: no elements with a negative
+    ord or inf. The gradient at 0 is 0; elements that tie for the largest share it.
 
     >>> rushlight.linalg.vector_norm(rushlight.tensor([3., 4.]))
     tensor(5.)
@@ -44,8 +53,12 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = Fals
     check_tensor(x, "linalg.vector_norm", "x")
     check_numbers(x, "linalg.vector_norm", low=True)
     if isinstance(ord, str):
-        raise TypeError(explain("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
-                                "linalg.matrix_norm knows 'fro' and 'nuc'"))
+        raise TypeError(
+            explain(
+                "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
+                "linalg.matrix_norm knows 'fro' and 'nuc'",
+            )
+        )
     x = in_dtype(x, dtype, "linalg.vector_norm")
     p = float(ord)
     axes = None if dim is None else reduced_dims(dim, x._array.ndim)
@@ -59,13 +72,22 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
         return x
     wanted = dtypes.as_dtype(dtype)
     if wanted.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}"))
+        raise RuntimeError(
+            explain(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}")
+        )
     if wanted.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
-        raise RuntimeError(explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}"))
+        raise RuntimeError(
+            explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}")
+        )
     if wanted.numpy.itemsize < x._array.dtype.itemsize:
-        raise RuntimeError(explain(f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without "
-                                   f"narrowing to the specified dtype ({wanted.scalar_type})"))
+        raise RuntimeError(
+            explain(
+                f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible "
+                "without "
+                f"narrowing to the specified dtype ({wanted.scalar_type})"
+            )
+        )
     return to(x, wanted)
 
 
@@ -75,17 +97,31 @@ def check_identity(x: Tensor, p: float, axes: Any) -> None:
         return
     name = f"{p:g}"
     if axes is None or any(x._array.shape[d] == 0 for d in axes):
-        raise RuntimeError(explain(f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
-                                   "operation does not have an identity", shape=tuple(x.shape)))
+        raise RuntimeError(
+            explain(
+                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
+                "operation does not have an identity",
+                shape=tuple(x.shape),
+            )
+        )
 
 
-# -- of matrices -------------------------------------------------------------------------------------------------------
+# -- of matrices -----------------------------------------------------------------------------------
+
 
 @composite("linalg_matrix_norm", tensor=False)
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
-                out: Tensor | None = None) -> Tensor:
-    """The norm of matrices in the dimensions `dim`: 'fro' sqrt(sum |A_ij|^2), 'nuc' the sum of singular values, 2 the
-    largest, -2 the smallest, 1 the largest sum of a column's |A_ij|, inf of a row's; -1 and -inf the smallest.
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The norm of matrices in the dimensions `dim`: 'fro' sqrt(sum |A_ij|^2), 'nuc' the sum of
+    singular values, 2 the largest, -2 the smallest, 1 the largest sum of a column's |A_ij|, inf of
+    a row's; -1 and -inf the smallest.
 
     RuntimeError for any other `ord`.
 
@@ -97,7 +133,9 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     A = in_dtype(A, dtype, name)
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
-        raise RuntimeError(explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"))
+        raise RuntimeError(
+            explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
+        )
     rows, columns = (wrap(d, A._array.ndim) for d in dims)
     if rows == columns:
         raise RuntimeError(explain(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})"))
@@ -136,11 +174,20 @@ def largest(x: Tensor, dim: int) -> Tensor:
 
 
 @composite("linalg_norm", tensor=False)
-def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None,
-                dtype: Any = None) -> Tensor:
-    """|A|, a norm of vectors or matrices: sqrt(sum |A_ij|^2) of all elements if neither `ord` nor `dim` is given.
+def linalg_norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """|A|, a norm of vectors or matrices: sqrt(sum |A_ij|^2) of all elements if neither `ord` nor
+    `dim` is given.
 
-    With one `dim`, or a vector, `linalg.vector_norm`; with two, or a matrix and an `ord`, `linalg.matrix_norm`.
+    With one `dim`, or a vector, `linalg.vector_norm`; with two, or a matrix and an `ord`,
+    `linalg.matrix_norm`.
 
     >>> rushlight.linalg.norm(rushlight.tensor([[3., 0.], [0., 4.]]), 2)
     tensor(4.)
@@ -149,21 +196,37 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     if dim is not None:
         count = len(dim) if isinstance(dim, (tuple, list)) else 1
         if count not in (1, 2):
-            raise RuntimeError(explain(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}"))
+            raise RuntimeError(
+                explain(
+                    "linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
+                    f"{list(dim)}"
+                )
+            )
     elif ord is not None:
         count = A._array.ndim
         if count not in (1, 2):
-            raise RuntimeError(explain("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
-                                       f"Got {count}D."))
+            raise RuntimeError(
+                explain(
+                    "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
+                    f"Got {count}D."
+                )
+            )
     if ord is not None and (isinstance(ord, str) or count == 2):
-        pair = (0, 1) if dim is None and A._array.ndim == 2 else tuple(range(A._array.ndim)) if dim is None else dim
+        pair = (
+            (0, 1)
+            if dim is None and A._array.ndim == 2
+            else tuple(range(A._array.ndim))
+            if dim is None
+            else dim
+        )
         return matrix_norm(A, ord, pair, keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
 @composite("linalg_cond", tensor=False)
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and smallest singular value.
+    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and
+    smallest singular value.
 
     inf for singular matrices. p = 2 and -2 take any matrix, the others square ones.
 
@@ -187,31 +250,46 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     return given(out, e.where(info == 0, made, math.inf) if numbers(info).any() else made)
 
 
-# -- rank --------------------------------------------------------------------------------------------------------------
+# -- rank ------------------------------------------------------------------------------------------
+
 
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]:
     """The absolute and the relative size up to which singular values count as 0."""
+
     def numbers(value: Any) -> np.ndarray:
-        return np.asarray(value._array if isinstance(value, Tensor) else 0.0 if value is None else value, np.float64)
+        return np.asarray(
+            value._array if isinstance(value, Tensor) else 0.0 if value is None else value,
+            np.float64,
+        )
+
     absolute, relative = numbers(atol), numbers(rtol)
-    if rtol is None:                              # not asked for where atol says enough
+    if rtol is None:  # not asked for where atol says enough
         usual = max(A._array.shape[-2:], default=0) * float(np.finfo(A._array.dtype).eps)
         relative = np.where(absolute > 0, 0.0, usual)
     return absolute, np.asarray(relative)
 
 
 @composite("linalg_matrix_rank", tensor=False, looks=True)
-def matrix_rank(A: Tensor, *args: Any, tol: Any = None, atol: Any = None, rtol: Any = None, hermitian: bool = False,
-                out: Tensor | None = None) -> Tensor:
-    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.
+def matrix_rank(
+    A: Tensor,
+    *args: Any,
+    tol: Any = None,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes
+    if `hermitian`.
 
-    rtol is max(m, n) times the dtype's eps unless told, and 0 where only `atol` is given; `tol` is another name of atol.
+    rtol is max(m, n) times the dtype's eps unless told, and 0 where only `atol` is given; `tol` is
+    another name of atol.
 
     >>> rushlight.linalg.matrix_rank(rushlight.tensor([[1., 2.], [2., 4.]]))
     tensor(1)
     """
     check_matrix(A, "torch.linalg.matrix_rank", "input")
-    if args:                                      # matrix_rank(A, tol, hermitian), as NumPy has it
+    if args:  # matrix_rank(A, tol, hermitian), as NumPy has it
         tol, hermitian = args[0], args[1] if len(args) > 1 else hermitian
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -226,7 +304,8 @@ def matrix_rank(A: Tensor, *args: Any, tol: Any = None, atol: Any = None, rtol: 
     return given(out, from_array(np.asarray((sizes > least[..., None]).sum(-1))))
 
 
-# -- distances ---------------------------------------------------------------------------------------------------------
+# -- distances -------------------------------------------------------------------------------------
+
 
 @composite()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
@@ -239,19 +318,28 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 @composite(tensor=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
-          compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
-    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. Near points keep their distance: whatever
-    `compute_mode` says, products of matrices serve for those only that are far enough. RuntimeError for p < 0.
+    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. Near points keep
+    their distance: whatever `compute_mode` says, products of matrices serve for those only that are
+    far enough. RuntimeError for p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
     """
     check_points(x1, x2, p)
-    if compute_mode not in (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
-                            "donot_use_mm_for_euclid_dist"):
+    if compute_mode not in (
+        None,
+        "use_mm_for_euclid_dist_if_necessary",
+        "use_mm_for_euclid_dist",
+        "donot_use_mm_for_euclid_dist",
+    ):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     if p == 2:
         return lengths.euclidean(x1, x2)
@@ -263,18 +351,31 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
     for i, t in enumerate((x1, x2)):
         check_tensor(t, "cdist", f"x{i + 1}", i + 1)
         if t.dtype.category != dtypes.FLOATING:
-            raise RuntimeError(explain(f"cdist only supports floating-point dtypes, X{i + 1} got: {t.dtype.scalar_type}"))
+            raise RuntimeError(
+                explain(
+                    f"cdist only supports floating-point dtypes, X{i + 1} got: "
+                    f"{t.dtype.scalar_type}"
+                )
+            )
         if t._array.ndim < 2:
-            raise RuntimeError(explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D"))
+            raise RuntimeError(
+                explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D")
+            )
     if x1._array.shape[-1] != x2._array.shape[-1]:
-        raise RuntimeError(explain(f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} "
-                                   f"X2: {x2._array.shape[-1]}"))
+        raise RuntimeError(
+            explain(
+                f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} "
+                f"X2: {x2._array.shape[-1]}"
+            )
+        )
     if p < 0:
         raise RuntimeError(explain("cdist only supports non-negative p values"))
 
 
 @composite()
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
+def renorm(
+    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
+) -> Tensor:
     """input, its slices along `dim` scaled down to p-norm `maxnorm` where they are longer.
 
     >>> rushlight.renorm(rushlight.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.0)
@@ -288,7 +389,9 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
         raise RuntimeError(explain(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}"))
     ndim = input._array.ndim
     if ndim < 2:
-        raise RuntimeError(explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions"))
+        raise RuntimeError(
+            explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
+        )
     kept = wrap(dim, ndim)
     sizes = vector_norm(input, p, tuple(d for d in range(ndim) if d != kept), True)
     factor = e.where(sizes > maxnorm, e.div(maxnorm, e.add(sizes, 1e-7)), 1)

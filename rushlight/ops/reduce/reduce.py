@@ -1,9 +1,9 @@
 """Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
+
 from __future__ import annotations
 
 import numpy as np
 
-from rushlight.core.mode import mode
 from rushlight.base.dtypes import bool_, uint8
 from rushlight.base.errors import explain
 from rushlight.core.build import (
@@ -15,56 +15,106 @@ from rushlight.core.build import (
     inner_floating,
     reduction,
 )
+from rushlight.core.mode import mode
+from rushlight.core.results import into
+from rushlight.core.tensor import Tensor, holder
+from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
 from rushlight.ops.tensor.node_names import of_reduction
-from rushlight.core.results import into
-from rushlight.core.worlds import adopt, shared
-from rushlight.core.tensor import Tensor, holder
 
 adopt(kernels)
 
 
 def same_out(op, out, result):
     if out.dtype is not result.dtype:
-        raise RuntimeError(explain("Expected the dtype for input and out to match, but got "
-                                   f"{result.dtype.scalar_type} for input's dtype and {out.dtype.scalar_type} for out's "
-                                   "dtype.", f"give an out= of dtype {result.dtype}", op=op.name))
+        raise RuntimeError(
+            explain(
+                "Expected the dtype for input and out to match, but got "
+                f"{result.dtype.scalar_type} for input's dtype and {out.dtype.scalar_type} for "
+                "out's "
+                "dtype.",
+                f"give an out= of dtype {result.dtype}",
+                op=op.name,
+            )
+        )
     return into(out, result)
 
 
 def bool_out(op, out, result):
     if out.dtype not in (bool_, uint8):
-        raise RuntimeError(explain(f"{op.name} only supports bool tensor for result, got: {out.dtype.scalar_type}",
-                                   "give an out= of dtype bool"))
+        raise RuntimeError(
+            explain(
+                f"{op.name} only supports bool tensor for result, got: {out.dtype.scalar_type}",
+                "give an out= of dtype bool",
+            )
+        )
     return into(out, result)
 
 
+sum = reduction(
+    lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
+    x=lambda g, x_shape: expand(g, x_shape),
+    node=of_reduction("Sum"),
+    linear="x",
+)
+nansum = reduction(
+    lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
+    x=lambda g, x: where(isnan(x), 0, g),
+)
+mean = reduction(
+    lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
+    x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape),
+    node=of_reduction("Mean"),
+    linear="x",
+)
+prod = reduction(
+    lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
+    x=lambda g, x, out, dims: g * product_of_others(x, out, dims),
+    node=of_reduction("Prod"),
+)
+amax = reduction(
+    lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
+    x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
+    out=same_out,
+    exact=True,
+)
+amin = reduction(
+    lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
+    x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
+    out=same_out,
+    exact=True,
+)
+logsumexp = averaging(
+    lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
+    x=lambda g, x, out: g * exp(x - out),
+    rows=True,
+)
+all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
+any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
 
-sum        = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
-                       x=lambda g, x_shape: expand(g, x_shape), node=of_reduction("Sum"), linear="x")
-nansum     = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
-                       x=lambda g, x: where(isnan(x), 0, g))
-mean       = reduction(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
-                       x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape), node=of_reduction("Mean"), linear="x")
-prod       = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"))
-amax       = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out, exact=True)
-amin       = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
-                       x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g), out=same_out, exact=True)
-logsumexp  = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
-                       x=lambda g, x, out: g * exp(x - out), rows=True)
-all        = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
-any        = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
+var_core = inner_floating(
+    lambda x, /, axes, correction: var(x, axes, True, correction),
+    node="VarBackward0",
+    x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
+    rows=True,
+    batched="shift",
+    sizes="all",
+)
 
-var_core   = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction), node="VarBackward0",
-                       x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-                       rows=True, batched="shift", sizes="all")
-
-softmax    = inner_floating(lambda x, /, dim: softmax(x, dim),
-                       x=lambda g, out, dim: out * (g - sum(g * out, dim, True)), rows=True, batched="shift", sizes="all")
-log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
-                       x=lambda g, out, dim: g - exp(out) * sum(g, dim, True), rows=True, batched="shift", sizes="all")
+softmax = inner_floating(
+    lambda x, /, dim: softmax(x, dim),
+    x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+    rows=True,
+    batched="shift",
+    sizes="all",
+)
+log_softmax = inner_floating(
+    lambda x, /, dim: log_softmax(x, dim),
+    x=lambda g, out, dim: g - exp(out) * sum(g, dim, True),
+    rows=True,
+    batched="shift",
+    sizes="all",
+)
 
 
 def sizes_of_topk(x, k, dim, *how):
@@ -72,31 +122,64 @@ def sizes_of_topk(x, k, dim, *how):
     if not x.shape or not -len(x.shape) <= dim < len(x.shape) or not 0 <= k <= x.shape[dim]:
         return None
     dim %= len(x.shape)
-    shape = (*x.shape[:dim], k, *x.shape[dim + 1:])
+    shape = (*x.shape[:dim], k, *x.shape[dim + 1 :])
     return [(shape, x.dtype), (shape, np.dtype(np.int64))]
 
 
-argmax     = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all")
-argmin     = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all")
-max_dim    = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim), outputs="values indices",
-                   x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MaxBackward0", called="max", batched="shift", sizes="all")
-min_dim    = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim), outputs="values indices",
-                   x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-                   node="MinBackward0", called="min", batched="shift", sizes="all")
-sort       = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
-                   x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices", batched="shift", sizes="all")
-topk       = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
-                   x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-                   outputs="values indices", batched="shift", sizes=sizes_of_topk)
-cummax     = general(lambda x, /, dim: cummax(x, dim), outputs="values indices",
-                     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-                     batched="shift", sizes="all")
-cumsum     = inner(lambda x, /, dim: cumsum(x, dim),    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
-                   batched="shift", linear="x", sizes="all")
-cumprod    = inner(lambda x, /, dim: cumprod(x, dim),   x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
-                   batched="shift", sizes="all")
+argmax = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all")
+argmin = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all")
+max_dim = inner(
+    lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim),
+    outputs="values indices",
+    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+    node="MaxBackward0",
+    called="max",
+    batched="shift",
+    sizes="all",
+)
+min_dim = inner(
+    lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim),
+    outputs="values indices",
+    x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
+    node="MinBackward0",
+    called="min",
+    batched="shift",
+    sizes="all",
+)
+sort = general(
+    lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
+    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
+    outputs="values indices",
+    batched="shift",
+    sizes="all",
+)
+topk = general(
+    lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
+    x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
+    outputs="values indices",
+    batched="shift",
+    sizes=sizes_of_topk,
+)
+cummax = general(
+    lambda x, /, dim: cummax(x, dim),
+    outputs="values indices",
+    x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
+    batched="shift",
+    sizes="all",
+)
+cumsum = inner(
+    lambda x, /, dim: cumsum(x, dim),
+    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
+    batched="shift",
+    linear="x",
+    sizes="all",
+)
+cumprod = inner(
+    lambda x, /, dim: cumprod(x, dim),
+    x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
+    batched="shift",
+    sizes="all",
+)
 
 
 @shared
@@ -137,13 +220,13 @@ def spread(x, axes, correction):
 @shared
 def product_of_others(x, out, dims):
     """For each element the product of those that were multiplied with it, also where some are 0."""
-    if not x.shape:                               # no others
+    if not x.shape:  # no others
         return zeros(x.shape, x) + 1
     if not somewhere(x == 0):
         return out / x
     rest = tuple(d for d in range(len(x.shape)) if d not in dims)
     y = permute(x, rest + tuple(dims))
-    flat = reshape(y, y.shape[:len(rest)] + (-1,))
+    flat = reshape(y, y.shape[: len(rest)] + (-1,))
     before = product_before(flat, len(rest))
     after = flip(product_before(flip(flat, (-1,)), len(rest)), (-1,))
     return unpermute(reshape(before * after, y.shape), rest + tuple(dims))
@@ -153,17 +236,19 @@ def product_of_others(x, out, dims):
 def product_before(x, dim):
     """1, x0, x0 x1, ... along the dimension."""
     n = x.shape[dim]
-    return cat((zeros(narrow(x, dim, 0, 1).shape, x) + 1, narrow(cumprod(x, dim), dim, 0, n - 1)), dim)
+    return cat(
+        (zeros(narrow(x, dim, 0, 1).shape, x) + 1, narrow(cumprod(x, dim), dim, 0, n - 1)), dim
+    )
 
 
 @shared
 def cumprod_gradient(g, x, out, dim):
-    """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1} (g_{k+1} + x_{k+2} (...))).
+    """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1}
+    (g_{k+1} + x_{k+2} (...))).
 
-    The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are total_k + factor_k
-    total_{k + step} (Blelloch, Prefix sums and their applications, 1990).
-    """
-    if not len(x.shape) or x.shape[dim] < 2:      # nothing comes before
+    The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are
+    total_k + factor_k total_{k + step} (Blelloch, Prefix sums and their applications, 1990)."""
+    if not len(x.shape) or x.shape[dim] < 2:  # nothing comes before
         return g
     if not somewhere(x == 0):
         return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
@@ -186,7 +271,7 @@ build(globals())
 
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
-    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way. In a run that becomes a
-    program some might be, another time."""
+    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way. In
+    a run that becomes a program some might be, another time."""
     watch = mode().watch
     return (watch is not None and watch.records) or bool(any(holder(x)))

@@ -1,4 +1,6 @@
-"""Reductions that are made of ops, with torch's signatures: max and min in their three forms, variances, norms."""
+"""Reductions that are made of ops, with torch's signatures: max and min in their three forms,
+variances, norms."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,27 +9,33 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.engine import broadcast_axes
-from rushlight.core.mode import mode
-from rushlight.core.views import released
 from rushlight.base.errors import explain
-from rushlight.ops.math import elementwise as e
-from rushlight.ops.reduce import reduce as r
 from rushlight.core.arguments import reduced_dims, sizes
-from rushlight.ops.math.arithmetic import writing
 from rushlight.core.build import composite
+from rushlight.core.engine import broadcast_axes
 from rushlight.core.lazy import complete
-from rushlight.ops.reduce.vector_norm import vector_norm
-from rushlight.ops.tensor.node_names import called
+from rushlight.core.mode import mode
 from rushlight.core.results import into
-from rushlight.ops.shape.views import reshape, squeeze, to
-from rushlight.core.worlds import TENSORS
 from rushlight.core.tensor import Tensor, method, noticed
+from rushlight.core.views import released
+from rushlight.core.worlds import TENSORS
+from rushlight.ops.math import elementwise as e
+from rushlight.ops.math.arithmetic import writing
+from rushlight.ops.reduce import reduce as r
+from rushlight.ops.reduce.vector_norm import vector_norm
+from rushlight.ops.shape.views import reshape, squeeze, to
+from rushlight.ops.tensor.node_names import called
 
 
 def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
-    def pick(input: Tensor, dim: Any = None, keepdim: Any = False, *, other: Tensor | None = None,
-             out: Any = None) -> Any:
+    def pick(
+        input: Tensor,
+        dim: Any = None,
+        keepdim: Any = False,
+        *,
+        other: Tensor | None = None,
+        out: Any = None,
+    ) -> Any:
         if isinstance(dim, Tensor) or other is not None:
             return both(input, dim if other is None else other, out=out)
         if dim is None:
@@ -35,22 +43,27 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
             return made if out is None else into(out, made)
         made = along(input, dim, keepdim)
         return made if out is None else into(out, made)
+
     pick.__name__ = pick.__qualname__ = name
-    pick.__doc__ = f"""The {'largest' if name == 'max' else 'smallest'} element: of all, along a dimension, or of two.
+    pick.__doc__ = f"""The {"largest" if name == "max" else "smallest"} element: of all, along a dimension, or of two.
 
     {name}(input): one element, its gradient shared by ties; RuntimeError if there is none. {name}(input, dim,
     keepdim=False): (values, indices), the first of equal elements. {name}(input, other): element by element. nan wins.
 
     >>> rushlight.{name}(rushlight.tensor([[1, 3], [5, 2]]), 1).indices
-    tensor({'[1, 0]' if name == 'max' else '[0, 1]'})
+    tensor({"[1, 0]" if name == "max" else "[0, 1]"})
     """
     composite(name)(pick)
 
 
 def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
     if input._array.size == 0:
-        raise RuntimeError(explain(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-                                   "the reduction dim with the 'dim' argument."))
+        raise RuntimeError(
+            explain(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                "the reduction dim with the 'dim' argument."
+            )
+        )
     return called(whole(input), f"{name.capitalize()}Backward1")
 
 
@@ -58,8 +71,10 @@ extreme("max", e.maximum, r.amax, r.max_dim)
 extreme("min", e.minimum, r.amin, r.min_dim)
 
 
-def dims_and_correction(input: Tensor, dim: Any, unbiased: Any, correction: Any) -> tuple[tuple | None, float]:
-    if isinstance(dim, bool):                     # var(False): unbiased comes first
+def dims_and_correction(
+    input: Tensor, dim: Any, unbiased: Any, correction: Any
+) -> tuple[tuple | None, float]:
+    if isinstance(dim, bool):  # var(False): unbiased comes first
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
@@ -67,9 +82,17 @@ def dims_and_correction(input: Tensor, dim: Any, unbiased: Any, correction: Any)
 
 
 @composite()
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None, out: Tensor | None = None) -> Tensor:
-    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 unless told (`unbiased=False`: 0).
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 unless told
+    (`unbiased=False`: 0).
 
     >>> rushlight.var(rushlight.tensor([1., 2., 3., 4.]))
     tensor(1.6667)
@@ -83,8 +106,15 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 
 
 @composite()
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-        correction: float | None = None, out: Tensor | None = None) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """sqrt(sum (x - mean)^2 / (n - correction)): the root of `var`, with its arguments.
 
     >>> rushlight.std(rushlight.tensor([1., 2., 3., 4.]))
@@ -95,7 +125,10 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
     squares = var(input, dim, unbiased, keepdim, correction=correction)
     if input.dtype is dtypes.float32 and beyond_single(squares._array):
-        made = to(std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction), input.dtype)
+        made = to(
+            std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction),
+            input.dtype,
+        )
     else:
         made = e.root_of_squares(squares)
     made = called(made, "StdBackward0")
@@ -103,8 +136,14 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 
 
 @composite(tensor=False)
-def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, Tensor]:
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """(var, mean) over the same dimensions.
 
     >>> rushlight.var_mean(rushlight.tensor([1., 2., 3.]))  # over n - 1
@@ -115,8 +154,14 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
 
 
 @composite(tensor=False)
-def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-             correction: float | None = None) -> tuple[Tensor, Tensor]:
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """(std, mean) over the same dimensions.
 
     >>> rushlight.std_mean(rushlight.tensor([1., 2., 3.]))
@@ -127,41 +172,57 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
 
 
 def beyond_single(squares: Any) -> bool:
-    """Whether squares in single precision have lost numbers whose root would have been in its range."""
+    """Whether squares in single precision have lost numbers whose root would have been in its
+    range."""
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
-    return not np.minimum.reduce(squares, None) > LEAST or not np.maximum.reduce(squares, None) < np.inf
+    return (
+        not np.minimum.reduce(squares, None) > LEAST
+        or not np.maximum.reduce(squares, None) < np.inf
+    )
 
 
-LEAST = np.float32(2.0 ** -80)                    # above it, squares that count have all their digits
+LEAST = np.float32(2.0**-80)  # above it, squares that count have all their digits
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
-def in_single(spread: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any) -> Tensor:
+def in_single(
+    spread: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
+) -> Tensor:
     """var or std of a tensor of 16-bit floats, whose squares may be too large for them."""
-    made = to(spread(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
+    made = to(
+        spread(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction),
+        input.dtype,
+    )
     return made if out is None else into(out, made)
 
 
 def floats_only(input: Tensor, name: str) -> None:
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name}: only support floating point and complex dtypes", "convert: x.float()",
-                                   dtype=input.dtype))
+        raise RuntimeError(
+            explain(
+                f"{name}: only support floating point and complex dtypes",
+                "convert: x.float()",
+                dtype=input.dtype,
+            )
+        )
 
 
 def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
-    """A result of this moment, of which nobody else knows, with the dimensions it was made along or without them."""
+    """A result of this moment, of which nobody else knows, with the dimensions it was made along or
+    without them."""
     if keepdim:
         return x
     if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
-        x._array = x._array.squeeze(dims)           # no view: 8 us sooner
+        x._array = x._array.squeeze(dims)  # no view: 8 us sooner
         return x
     return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 
 
 @composite()
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x_i) / sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
+    """exp(x_i) / sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing
+    overflows.
 
     >>> rushlight.softmax(rushlight.tensor([1., 2., 3.]), 0)
     tensor([0.0900, 0.2447, 0.6652])
@@ -172,7 +233,8 @@ def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = 
 
 @composite()
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x_i - log sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
+    """x_i - log sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing
+    overflows.
 
     >>> rushlight.log_softmax(rushlight.tensor([[1000., 0.]]), 1)
     tensor([[    0., -1000.]])
@@ -182,18 +244,27 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | Non
 
 
 @composite()
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None,
-         dtype: Any = None) -> Tensor:
-    """(sum |x|^p)^(1/p) over `dim` (all if None); 'fro' is p = 2, inf the largest |x|, 0 the number of nonzeros.
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """(sum |x|^p)^(1/p) over `dim` (all if None); 'fro' is p = 2, inf the largest |x|, 0 the number
+    of nonzeros.
 
     >>> rushlight.norm(rushlight.tensor([3., 4.]))
     tensor(5.)
     """
     x = input if dtype is None else to(input, dtype)
     floats_only(x, "linalg.vector_norm: Expected a floating point or complex tensor as input")
-    if p == "nuc":                                # the sum of singular values, which are in the part loaded later
+    if p == "nuc":  # the sum of singular values, which are in the part loaded later
         complete()
-        made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim)
+        made = TENSORS["linalg_matrix_norm"](
+            x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim
+        )
     else:
         dims = None if dim is None else reduced_dims(dim, x._array.ndim)
         made = vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims, keepdim)
@@ -203,11 +274,23 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:
     """cumsum or cumprod, computed in the dtype asked for, which is also that of `out`."""
     op = getattr(r, name)
-    wanted = out.dtype if dtype is None and out is not None else None if dtype is None else dtypes.as_dtype(dtype)
+    wanted = (
+        out.dtype
+        if dtype is None and out is not None
+        else None
+        if dtype is None
+        else dtypes.as_dtype(dtype)
+    )
     if wanted is dtypes.bool_:
-        raise NotImplementedError(explain(f'"{name}_out_cpu" not implemented for \'Bool\'', "give an integer dtype"))
+        raise NotImplementedError(
+            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "give an integer dtype")
+        )
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(explain(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name))
+        raise RuntimeError(
+            explain(
+                f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name
+            )
+        )
     made = op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted)
     return made if out is None else into(out, made)
 
@@ -218,10 +301,21 @@ def running_in_place(function: Callable) -> Callable:
 
     def written(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if dtype is not None and dtypes.as_dtype(dtype) is not input.dtype:
-            raise RuntimeError(explain(f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
-                                       f"{dtype} should match", "leave dtype away", op=write.__name__))
+            raise RuntimeError(
+                explain(
+                    f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
+                    f"{dtype} should match",
+                    "leave dtype away",
+                    op=write.__name__,
+                )
+            )
         return write(input, dim, dtype=input.dtype)
-    written.__name__, written.__qualname__, written.__doc__ = write.__name__, write.__qualname__, write.__doc__
+
+    written.__name__, written.__qualname__, written.__doc__ = (
+        write.__name__,
+        write.__qualname__,
+        write.__doc__,
+    )
     return written
 
 
@@ -250,9 +344,16 @@ for function in (cumsum, cumprod):
 
 
 @composite("argsort")
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *,
-            out: Tensor | None = None) -> Tensor:
-    """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their order.
+def argsort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their
+    order.
 
     >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3., 1., 2.]), descending=True)
     (tensor([1, 2, 0]), tensor([0, 2, 1]))
@@ -282,30 +383,52 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
-            raise TypeError(explain(f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                                    f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be "
+                    "Tensor, not "
+                    f"{type(t).__name__}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
         noticed(t)
     return input._array.shape == other._array.shape and bool((input._array == other._array).all())
 
 
 @composite()
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """|input - other| <= atol + rtol |other|, element by element. RuntimeError for dtypes that differ.
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """|input - other| <= atol + rtol |other|, element by element. RuntimeError for dtypes that
+    differ.
 
     >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
     tensor([ True, False])
     """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
-            raise TypeError(explain(f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                                    f"{type(t).__name__}", "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be "
+                    "Tensor, not "
+                    f"{type(t).__name__}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
     if input.dtype is not other.dtype:
-        raise RuntimeError(explain(f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",
-                                   "convert one: other.to(input.dtype)", op="isclose"))
+        raise RuntimeError(
+            explain(
+                f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",
+                "convert one: other.to(input.dtype)",
+                op="isclose",
+            )
+        )
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
-            raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))
-    if input.dtype.category < dtypes.FLOATING:    # bool has no difference; integers may wrap around
+            raise RuntimeError(
+                explain(f"{name} must be greater than or equal to zero, but got {bound}")
+            )
+    if input.dtype.category < dtypes.FLOATING:  # bool has no difference; integers may wrap around
         input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
     near = e.logical_or(e.logical_and(near, e.isfinite(other)), e.eq(input, other))
@@ -313,7 +436,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 
 @composite()
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
     """all of |input - other| <= atol + rtol |other|, a bool; `equal_nan`: nan is close to nan.
 
     >>> x = rushlight.tensor([0.1, 0.2])
@@ -334,7 +459,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     shape = self._array.shape
     extra = len(shape) - len(to_shape)
     if extra < 0 or any(n not in (1, m) for n, m in zip(to_shape, shape[extra:])):
-        raise RuntimeError(explain(f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
-                                   "each size must be 1 or the tensor's own, counted from the last dimension"))
+        raise RuntimeError(
+            explain(
+                f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
+                "each size must be 1 or the tensor's own, counted from the last dimension",
+            )
+        )
     dims = broadcast_axes(shape, to_shape) or (None if not to_shape else ())
     return self if dims == () else reshape(r.sum(self, dims, True), to_shape)  # type: ignore[arg-type]

@@ -1,17 +1,27 @@
-"""Scans that are seldom needed: smallest so far, and sums of exponentials; cumsum, cumprod and cummax are in reduce.py."""
+"""Scans that are seldom needed: smallest so far, and sums of exponentials; cumsum, cumprod and
+cummax are in reduce.py."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, general
-from rushlight.kernels import scans as kernels
 from rushlight.core.worlds import adopt, shared
+from rushlight.kernels import scans as kernels
 
 adopt(kernels)
 
-cummin     = general(lambda x, /, dim: cummin(x, dim), outputs="values indices",
-                     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-                     batched="shift", sizes="all")
-logcumsumexp = general(lambda x, /, dim: log(cumsum(exp(x), dim)),
-                     x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim), batched="shift", sizes="all")
+cummin = general(
+    lambda x, /, dim: cummin(x, dim),
+    outputs="values indices",
+    x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
+    batched="shift",
+    sizes="all",
+)
+logcumsumexp = general(
+    lambda x, /, dim: log(cumsum(exp(x), dim)),
+    x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim),
+    batched="shift",
+    sizes="all",
+)
 
 
 @shared
@@ -22,7 +32,8 @@ def firm(x):
 
 @shared
 def decayed(g, out, dim):
-    """h_k = sum over i >= k of g_i exp(out_k - out_i), which is g_k + a_k h_(k+1): by doubling, in log n steps.
+    """h_k = sum over i >= k of g_i exp(out_k - out_i), which is g_k + a_k h_(k+1): by doubling, in
+    log n steps.
 
     No exponent is above 0 for real numbers, so nothing overflows, and the result is linear in g.
     """
@@ -30,7 +41,9 @@ def decayed(g, out, dim):
     if n < 2:
         return g
     one, following = narrow(out, dim, 0, n - 1), narrow(out, dim, 1, n - 1)
-    a = padded(exp(where(one == following, 0, one - firm(following))), dim, 1)           # equal: infinite, too
+    a = padded(
+        exp(where(one == following, 0, one - firm(following))), dim, 1
+    )  # equal: infinite, too
     while step < n:
         g = g + a * ahead(g, dim, step)
         a = a * ahead(a, dim, step)
@@ -47,7 +60,7 @@ def ahead(x, dim, step):
 @shared
 def padded(x, dim, n):
     """x and n zeros after it."""
-    return cat((x, zeros(x.shape[:dim] + (n,) + x.shape[dim + 1:], x)), dim)
+    return cat((x, zeros(x.shape[:dim] + (n,) + x.shape[dim + 1 :], x)), dim)
 
 
 build(globals())

@@ -1,27 +1,42 @@
 """Lengths of vectors, and distances between points."""
+
 from __future__ import annotations
 
-from rushlight.ops.reduce import reduce as reduce
 from rushlight.core.build import build, inner
-from rushlight.kernels import norms as kernels
 from rushlight.core.worlds import adopt, shared
+from rushlight.kernels import norms as kernels
+from rushlight.ops.reduce import reduce as reduce
 
 adopt(kernels)
 
-vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim), node="LinalgVectorNormBackward0",
-                    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
-                    batched="shift")
+vector_norm = inner(
+    lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim),
+    node="LinalgVectorNormBackward0",
+    x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
+    batched="shift",
+)
 # distances between the rows of x (..., m, n) and y (..., k, n)
-euclidean  = inner(lambda x, y, /: euclidean(x, y), node="CdistBackward0",
-                   x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
-                   y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), batched="matrix")
+euclidean = inner(
+    lambda x, y, /: euclidean(x, y),
+    node="CdistBackward0",
+    x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
+    y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x),
+    batched="matrix",
+)
 # those of pairs i < j of rows of x (n, m), numbered i n + j
-apart      = inner(lambda x, pairs, /: apart(x, pairs), node="PdistBackward0",
-                   x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x))
+apart = inner(
+    lambda x, pairs, /: apart(x, pairs),
+    node="PdistBackward0",
+    x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x),
+)
 
 # the largest difference between them, which all that tie for it have the derivative of, as in torch
-farthest   = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, out), node="CdistBackward0",
-                   batched="matrix")
+farthest = inner(
+    lambda x, /: farthest(x),
+    x=lambda g, x, out: apart_most(g, x, out),
+    node="CdistBackward0",
+    batched="matrix",
+)
 
 
 @shared

@@ -1,4 +1,6 @@
-"""How a tensor lies in its memory: `as_strided`, `resize_`, and views that a tensor becomes itself (`t_`, `squeeze_`)."""
+"""How a tensor lies in its memory: `as_strided`, `resize_`, and views that a tensor becomes itself
+(`t_`, `squeeze_`)."""
+
 from __future__ import annotations
 
 import sys
@@ -9,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from rushlight.core.views import become
-from rushlight.base.errors import explain, overflowed
 from rushlight.base.array_memory import memory_of
+from rushlight.base.errors import explain, overflowed
 from rushlight.base.memory_format import (
     channels_last,
     channels_last_3d,
@@ -21,23 +22,32 @@ from rushlight.base.memory_format import (
     preserve_format,
     room_for,
 )
-from rushlight.ops.shape import views as s
 from rushlight.core.arguments import sizes
 from rushlight.core.build import build, composite, inner, inner_view
+from rushlight.core.tensor import Tensor, from_array, holder, method
+from rushlight.core.views import become
 from rushlight.kernels import layout as kernels
 from rushlight.kernels.layout import reach
 from rushlight.ops.linalg.matmul_api import t
+from rushlight.ops.shape import views as s
 from rushlight.ops.shape.flip_roll import swapaxes
-from rushlight.core.tensor import Tensor, from_array, holder, method
 
 # `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
-lie        = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
-                        x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
-                        node="AsStridedBackward0", called="as_strided", strides=True)
-unlie      = inner(lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
-                   x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own))
-lie_again  = inner(lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
-                   x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own))
+lie = inner_view(
+    lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
+    x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
+    node="AsStridedBackward0",
+    called="as_strided",
+    strides=True,
+)
+unlie = inner(
+    lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
+    x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own),
+)
+lie_again = inner(
+    lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
+    x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
+)
 
 build(globals())
 
@@ -46,8 +56,9 @@ build(globals())
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory with any size, steps and beginning, all in elements.
 
-    The gradient of an element of memory that stands several times in the view is their sum; memory outside the input
-    gets none. RuntimeError for what does not lie in the memory; inside vmap, for what does not lie in that of the sample.
+    The gradient of an element of memory that stands several times in the view is their sum; memory
+    outside the input gets none. RuntimeError for what does not lie in the memory; inside vmap, for
+    what does not lie in that of the sample.
 
     >>> rushlight.arange(5).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -70,38 +81,64 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def check_steps(size: tuple, stride: tuple) -> None:
     """RuntimeError unless there is a step for each size, and none leads back."""
     if len(size) != len(stride):
-        raise RuntimeError(explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}"))
+        raise RuntimeError(
+            explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+        )
     if any(step < 0 for step in stride):
-        raise RuntimeError(explain("as_strided: Negative strides are not supported at the moment, got strides: "
-                                   f"{list(stride)}", "use flip()"))
+        raise RuntimeError(
+            explain(
+                "as_strided: Negative strides are not supported at the moment, got strides: "
+                f"{list(stride)}",
+                "use flip()",
+            )
+        )
 
 
-def check_sample(input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int) -> None:
-    """RuntimeError unless this lies in the memory of one sample of vmap, in each at the same place."""
+def check_sample(
+    input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int
+) -> None:
+    """RuntimeError unless this lies in the memory of one sample of vmap, in each at the same
+    place."""
     low, high = reach(size, stride, offset)
     least, most = reach(input._array.shape, own, first)
     if 0 not in size and not least <= low <= high <= most:
-        raise RuntimeError(explain(
-            f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
-            f"`result` can access some memory in range [{low}, {high}], but `tensor` can only access some memory in range "
-            f"[{least}, {most}]. This is not supported inside of vmap, please try to rewrite the `as_strided` call as a "
-            "sequence of PyTorch view operations"))
+        raise RuntimeError(
+            explain(
+                f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access "
+                "memory outside of `tensor`. "
+                f"`result` can access some memory in range [{low}, {high}], but `tensor` can only "
+                "access some memory in range "
+                f"[{least}, {most}]. This is not supported inside of vmap, please try to rewrite "
+                "the `as_strided` call as a "
+                "sequence of PyTorch view operations"
+            )
+        )
 
 
 def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
     """RuntimeError unless this lies in the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
-        raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
+        raise RuntimeError(
+            explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}")
+        )
     low, high = byte_bounds(memory_of(input))
     item = input._array.itemsize
     needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
-        raise RuntimeError(explain(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-                                   f"itemsize {item} requiring a storage size of {needed} are out of bounds for storage "
-                                   f"of size {high - low}", "the last element has to lie in the tensor's memory"))
+        raise RuntimeError(
+            explain(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+                f"{offset}, and "
+                f"itemsize {item} requiring a storage size of {needed} are out of bounds for "
+                "storage "
+                f"of size {high - low}",
+                "the last element has to lie in the tensor's memory",
+            )
+        )
 
 
-# -- views in place ----------------------------------------------------------------------------------------------------
+# -- views in place --------------------------------------------------------------------------------
+
 
 def turning(view: Callable) -> Callable:
     """The form with an underscore of a view: the tensor itself becomes it, its memory stays."""
@@ -109,8 +146,11 @@ def turning(view: Callable) -> Callable:
 
     def turn(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return become(input, lambda x: view(x, *args, **kwargs), name)
+
     turn.__name__ = turn.__qualname__ = name
-    given = {"as_strided": "(2,), (3,)", "t": "", "squeeze": "", "unsqueeze": "0"}.get(view.__name__, "0, 1")
+    given = {"as_strided": "(2,), (3,)", "t": "", "squeeze": "", "unsqueeze": "0"}.get(
+        view.__name__, "0, 1"
+    )
     turn.__doc__ = f"""input = {view.__name__}(input, ...): the tensor itself; its memory stays. Returns the tensor.
 
     >>> x = rushlight.ones(2, 2)
@@ -121,15 +161,22 @@ def turning(view: Callable) -> Callable:
 
 
 composite("as_strided_")(turning(as_strided))
-for view, names in ((s.transpose, "transpose_ swapdims_"), (swapaxes, "swapaxes_"), (s.squeeze, "squeeze_"), (t, "t_"),
-                    (s.unsqueeze, "unsqueeze_")):
+for view, names in (
+    (s.transpose, "transpose_ swapdims_"),
+    (swapaxes, "swapaxes_"),
+    (s.squeeze, "squeeze_"),
+    (t, "t_"),
+    (s.unsqueeze, "unsqueeze_"),
+):
     method(turning(view), *names.split())
 
 
-# -- other sizes -------------------------------------------------------------------------------------------------------
+# -- other sizes -----------------------------------------------------------------------------------
+
 
 def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None) -> Tensor:
-    """The tensor itself in another size: its memory is kept as far as it reaches, what is new is not set.
+    """The tensor itself in another size: its memory is kept as far as it reaches, what is new is
+    not set.
 
     In its own size it stays as it lies, without a `memory_format`.
 
@@ -137,18 +184,30 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
     """
     shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}",
-                                   op="resize_"))
+        raise RuntimeError(
+            explain(
+                f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}",
+                op="resize_",
+            )
+        )
     if self._node is not None:
-        raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
+        raise RuntimeError(
+            explain("cannot resize variables that require grad", "use reshape(), or detach() first")
+        )
     if memory_format is preserve_format:
-        raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
+        raise RuntimeError(
+            explain("Unsupported memory format Preserve", "use torch.contiguous_format")
+        )
     if prod([max(n, 1) for n in shape]) * self._array.itemsize > sys.maxsize:
         raise overflowed(shape)
-    if shape == self._array.shape and (memory_format is None or lies_so(self._array, memory_format)):
+    if shape == self._array.shape and (
+        memory_format is None or lies_so(self._array, memory_format)
+    ):
         return self
     form = memory_format or contiguous_format
-    become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_")
+    become(
+        self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_"
+    )
     return self
 
 
@@ -158,26 +217,36 @@ def steps(shape: tuple, form: memory_format) -> tuple:
 
 
 def enlarged(x: Tensor, n: int) -> Tensor:
-    """The tensor if its memory has room for n elements from its first one on, else a larger one that begins with it."""
+    """The tensor if its memory has room for n elements from its first one on, else a larger one
+    that begins with it."""
     memory = byte_bounds(memory_of(x))[1] - x.data_ptr()
     if n * x._array.itemsize <= memory:
         return x
     room = np.empty(n, x._array.dtype)
     held = kernels.lie(x._array, (memory // x._array.itemsize,), (1,), 0)
-    room[:held.size] = held
+    room[: held.size] = held
     return from_array(room)
 
 
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
-    """input's size = that of another: see `resize_`; with `preserve_format` it lies as that one does.
+def resize_as_(
+    self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None
+) -> Tensor:
+    """input's size = that of another: see `resize_`; with `preserve_format` it lies as that one
+    does.
 
     >>> rushlight.arange(4).resize_as_(rushlight.zeros(2, 2))
     tensor([[0, 1],
             [2, 3]])
     """
     if memory_format is preserve_format:
-        memory_format = next((form for form in (channels_last, channels_last_3d) if lies_so(the_template._array, form)),
-                             contiguous_format)
+        memory_format = next(
+            (
+                form
+                for form in (channels_last, channels_last_3d)
+                if lies_so(the_template._array, form)
+            ),
+            contiguous_format,
+        )
     return resize_(self, the_template._array.shape, memory_format=memory_format)
 
 

@@ -1,4 +1,5 @@
 """Elements in another order, and seldom used views."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.ops.shape import views as s
+from rushlight.base.size import Size
 from rushlight.core.arguments import sizes, wrap
 from rushlight.core.build import composite
-from rushlight.ops.tensor.node_names import called
-from rushlight.ops.shape.pad import constant_pad
-from rushlight.ops.linalg.matmul_api import conjugate_transpose
-from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
+from rushlight.ops.linalg.matmul_api import conjugate_transpose
+from rushlight.ops.shape import views as s
+from rushlight.ops.shape.pad import constant_pad
+from rushlight.ops.tensor.node_names import called
 
 
 @composite()
@@ -49,7 +50,8 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError for less than two.
+    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError
+    for less than two.
 
     >>> rushlight.fliplr(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -62,7 +64,8 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a number.
+    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a
+    number.
 
     >>> rushlight.flipud(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -75,7 +78,8 @@ def flipud(input: Tensor) -> Tensor:
 
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned k times by 90 degrees in the plane of two dimensions, from the first towards the second; a copy.
+    """Turned k times by 90 degrees in the plane of two dimensions, from the first towards the
+    second; a copy.
 
     >>> rushlight.rot90(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -83,35 +87,53 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """
     ndim = input._array.ndim
     if len(dims) != 2:
-        raise RuntimeError(explain(f"expected total rotation dims == 2, but got dims = {len(dims)}"))
+        raise RuntimeError(
+            explain(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+        )
     if ndim < 2:
         raise RuntimeError(explain(f"expected total dims >= 2, but got total dims = {ndim}"))
     first, second = wrap(dims[0], ndim), wrap(dims[1], ndim)
     if first == second:
-        raise RuntimeError(explain(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"))
+        raise RuntimeError(
+            explain(
+                f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = "
+                f"{dims[1]}"
+            )
+        )
     if k % 4 == 0:
         return called(s.laid_out(input, tuple(range(ndim))), "Rot90Backward0")
     if k % 4 == 2:
         return called(s.flip(input, (first, second)), "Rot90Backward0")
-    return called(s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)),
-                  "Rot90Backward0")
+    return called(
+        s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)),
+        "Rot90Backward0",
+    )
 
 
 @composite()
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """The tensor with elements of one value around it; `pad`: before and after, from the last dimension on.
+    """The tensor with elements of one value around it; `pad`: before and after, from the last
+    dimension on.
 
-    Negative amounts are cut off. RuntimeError for an odd number of amounts, or more than the dimensions have.
+    Negative amounts are cut off. RuntimeError for an odd number of amounts, or more than the
+    dimensions have.
 
     >>> rushlight.constant_pad_nd(rushlight.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
     """
     amounts, ndim = sizes(pad), input._array.ndim
     if len(amounts) % 2:
-        raise RuntimeError(explain(f"Length of pad must be even but instead it equals {len(amounts)}"))
+        raise RuntimeError(
+            explain(f"Length of pad must be even but instead it equals {len(amounts)}")
+        )
     if len(amounts) > 2 * ndim:
-        raise RuntimeError(explain("Length of pad should be no more than twice the number of dimensions of the input. Pad "
-                                   f"length is {len(amounts)} while the input has {ndim} dimensions."))
+        raise RuntimeError(
+            explain(
+                "Length of pad should be no more than twice the number of dimensions of the "
+                "input. Pad "
+                f"length is {len(amounts)} while the input has {ndim} dimensions."
+            )
+        )
     pairs = list(zip(amounts[::2], amounts[1::2]))[::-1]
     return constant_pad(input, ((0, 0),) * (ndim - len(pairs)) + tuple(pairs), value)
 
@@ -126,6 +148,11 @@ def broadcast_shapes(*shapes: Any) -> Any:
     try:
         found = np.broadcast_shapes(*[sizes(shape) for shape in shapes])
     except ValueError as error:
-        raise RuntimeError(explain("Shape mismatch: objects cannot be broadcast to a single shape",
-                                   "make sizes equal, or 1, counted from the last dimension", shapes=shapes)) from error
+        raise RuntimeError(
+            explain(
+                "Shape mismatch: objects cannot be broadcast to a single shape",
+                "make sizes equal, or 1, counted from the last dimension",
+                shapes=shapes,
+            )
+        ) from error
     return Size(found)

@@ -1,4 +1,5 @@
 """Tensors joined, and combined with each other."""
+
 from __future__ import annotations
 
 import itertools
@@ -8,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain, warn
-from rushlight.ops.shape import views as s
 from rushlight.core.build import composite
-from rushlight.ops.index.along_dim import index_select
 from rushlight.core.results import into
-from rushlight.ops.shape.view_functions import several
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.ops.index.along_dim import index_select
+from rushlight.ops.shape import views as s
+from rushlight.ops.shape.view_functions import several
 
-# -- at least so many dimensions ---------------------------------------------------------------------------------------
+# -- at least so many dimensions -------------------------------------------------------------------
 
 
 def as_row(x: Tensor) -> Tensor:
@@ -32,9 +33,11 @@ def as_stack(x: Tensor) -> Tensor:
 
 def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
     """Define atleast_nd, of one tensor or of several."""
+
     def brought(*tensors: Any) -> Any:
         given = tensors[0] if len(tensors) == 1 else tensors
         return bring(given) if isinstance(given, Tensor) else tuple(bring(t) for t in given)
+
     brought.__name__ = brought.__qualname__ = f"atleast_{n}d"
     brought.__doc__ = f"""The tensor with {n} dimensions or more: new ones of size 1; several tensors give a tuple.
 
@@ -47,11 +50,12 @@ def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
 for n, bring in ((1, as_row), (2, as_matrix), (3, as_stack)):
     at_least(n, bring)
 
-# -- side by side ------------------------------------------------------------------------------------------------------
+# -- side by side ----------------------------------------------------------------------------------
 
 
 def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
-    """Define one of the functions that bring tensors to enough dimensions and join them along one of these."""
+    """Define one of the functions that bring tensors to enough dimensions and join them along one
+    of these."""
     name, *aliases = names.split()
 
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -60,6 +64,7 @@ def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) 
         ts = [bring(t) for t in tensors]
         made = s.cat(ts, min(dim, ts[0]._array.ndim - 1))
         return made if out is None else into(out, made, *tensors)
+
     join.__name__ = join.__qualname__ = name
     join.__doc__ = f"""Tensors joined {says}.
 
@@ -75,13 +80,19 @@ def as_column(x: Tensor) -> Tensor:
 
 joining("hstack", as_row, 1, "along the second dimension; vectors along the first")
 joining("vstack row_stack", as_matrix, 0, "along the first dimension, vectors as rows")
-joining("dstack", as_stack, 2, "along the third dimension, vectors (n) as (1, n, 1), matrices as (m, n, 1)")
+joining(
+    "dstack",
+    as_stack,
+    2,
+    "along the third dimension, vectors (n) as (1, n, 1), matrices as (m, n, 1)",
+)
 joining("column_stack", as_column, 1, "along the second dimension, vectors as columns")
 
 
 @composite(tensor=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """The matrix with the tensors (of at most two dimensions, vectors as rows) as blocks on its diagonal, 0 elsewhere.
+    """The matrix with the tensors (of at most two dimensions, vectors as rows) as blocks on its
+    diagonal, 0 elsewhere.
 
     >>> rushlight.block_diag(rushlight.tensor([[1, 2]]), rushlight.tensor(3))
     tensor([[1, 2, 0],
@@ -89,8 +100,13 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     for i, t in enumerate(tensors):
         if t._array.ndim > 2:
-            raise RuntimeError(explain("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-                                       f"Input {i} has {t._array.ndim} dimensions", "reshape it to a matrix"))
+            raise RuntimeError(
+                explain(
+                    "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                    f"Input {i} has {t._array.ndim} dimensions",
+                    "reshape it to a matrix",
+                )
+            )
     if not tensors:
         return created(from_array(np.zeros((1, 0), np.float32)))
     blocks = [as_matrix(t) for t in tensors]
@@ -107,14 +123,15 @@ def empty(like: Tensor, *shape: int) -> Tensor:
     return created(from_array(np.zeros(shape, like._array.dtype)))
 
 
-# -- combinations ------------------------------------------------------------------------------------------------------
+# -- combinations ----------------------------------------------------------------------------------
+
 
 @composite(tensor=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates of a grid: one tensor for each axis, all of the grid's shape; views.
 
-    `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for tensors of more than
-    one dimension or of different dtypes.
+    `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for
+    tensors of more than one dimension or of different dtypes.
 
     >>> rushlight.meshgrid(rushlight.tensor([1, 2]), rushlight.tensor([3, 4]), indexing="ij")[1]
     tensor([[3, 4],
@@ -126,7 +143,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:], indexing="ij")
         return (second, first, *rest)
     shape = tuple(t._array.size for t in ts)
-    return tuple(s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape) for i, t in enumerate(ts))
+    return tuple(
+        s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape)
+        for i, t in enumerate(ts)
+    )
 
 
 def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
@@ -135,14 +155,26 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
         raise RuntimeError(explain("meshgrid expects a non-empty TensorList"))
     if any(t._array.ndim > 1 for t in ts):
         bad = next(t for t in ts if t._array.ndim > 1)
-        raise RuntimeError(explain("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                                   f"{list(bad.shape)}", "flatten() it"))
+        raise RuntimeError(
+            explain(
+                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                f"{list(bad.shape)}",
+                "flatten() it",
+            )
+        )
     if any(t.dtype is not ts[0].dtype for t in ts):
         raise RuntimeError(explain("torch.meshgrid expects all tensors to have the same dtype"))
     if indexing is None:
-        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
+        warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument."
+        )
     elif indexing not in ("ij", "xy"):
-        raise RuntimeError(explain(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'))
+        raise RuntimeError(
+            explain(
+                f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+            )
+        )
 
 
 @composite(tensor=False)
@@ -157,8 +189,13 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """
     for t in tensors:
         if t._array.ndim != 1:
-            raise RuntimeError(explain(f"Expect a 1D vector, but got shape {list(t.shape)}", "flatten() it",
-                                       op="cartesian_prod"))
+            raise RuntimeError(
+                explain(
+                    f"Expect a 1D vector, but got shape {list(t.shape)}",
+                    "flatten() it",
+                    op="cartesian_prod",
+                )
+            )
     if len(tensors) == 1:
         return tensors[0]
     return s.stack([s.flatten(t) for t in meshgrid(*tensors, indexing="ij")], 1)
@@ -166,7 +203,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composite(tensor=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to take r elements of a vector, in its order, a row each; `with_replacement` also the same one again.
+    """All ways to take r elements of a vector, in its order, a row each; `with_replacement` also
+    the same one again.
 
     >>> rushlight.combinations(rushlight.tensor([1, 2, 3]))
     tensor([[1, 2],
@@ -174,8 +212,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [2, 3]])
     """
     if input._array.ndim != 1:
-        raise RuntimeError(explain(f"Expect a 1D vector, but got shape {list(input.shape)}", "flatten() it",
-                                   op="combinations"))
+        raise RuntimeError(
+            explain(
+                f"Expect a 1D vector, but got shape {list(input.shape)}",
+                "flatten() it",
+                op="combinations",
+            )
+        )
     if r < 0:
         raise RuntimeError(explain(f"Expect a non-negative number, but got {r}", op="combinations"))
     if r == 0:

@@ -1,4 +1,5 @@
 """Tensors taken apart: `split` and `chunk` are in ops/shape/view_functions.py."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.ops.shape import views as s
 from rushlight.core.arguments import sizes, wrap
 from rushlight.core.build import composite
-from rushlight.ops.shape.view_functions import chunk_lengths, split_lengths
 from rushlight.core.tensor import Tensor
+from rushlight.ops.shape import views as s
+from rushlight.ops.shape.view_functions import chunk_lengths, split_lengths
 
 
 def between(input: Tensor, bounds: list[int], dim: int) -> tuple[Tensor, ...]:
@@ -21,9 +22,16 @@ def between(input: Tensor, bounds: list[int], dim: int) -> tuple[Tensor, ...]:
 
 
 @composite()
-def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
-                 sections: int | None = None) -> tuple[Tensor, ...]:
-    """Parts along `dim`: so many, as equal as can be, the first ones longer; or before, between and after the indices.
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: int | None = None,
+) -> tuple[Tensor, ...]:
+    """Parts along `dim`: so many, as equal as can be, the first ones longer; or before, between and
+    after the indices.
 
     Views. RuntimeError for 0-d tensors and for less than one part.
 
@@ -34,9 +42,16 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     """
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if where is None:
-        raise TypeError(explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'"))
+        raise TypeError(
+            explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'")
+        )
     if not input._array.ndim:
-        raise RuntimeError(explain("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"))
+        raise RuntimeError(
+            explain(
+                "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 "
+                "dims"
+            )
+        )
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim]
     if isinstance(where, Tensor):
@@ -44,13 +59,16 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     if hasattr(where, "__index__"):
         k = where.__index__()
         if k <= 0:
-            raise RuntimeError(explain(f"number of sections must be larger than 0, got {k}", op="tensor_split"))
+            raise RuntimeError(
+                explain(f"number of sections must be larger than 0, got {k}", op="tensor_split")
+            )
         return between(input, [i * (n // k) + min(i, n % k) for i in range(k + 1)], dim)
     return between_indices(input, sizes(where), dim)
 
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
-    """The parts before, between and after the indices, which count from the end if negative, as in a slice."""
+    """The parts before, between and after the indices, which count from the end if negative, as in
+    a slice."""
     n, lead = input._array.shape[dim], (slice(None),) * dim
     bounds = [0, *(slice(i, None).indices(n)[0] for i in indices), n]
     return tuple(s.getitem(input, (*lead, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
@@ -59,30 +77,57 @@ def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[
 def plain_places(t: Tensor) -> Any:
     """Sections or indices given as a tensor, as Python numbers."""
     if t._array.dtype != np.int64 or t._array.ndim > 1:
-        raise RuntimeError(explain("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-"
-                                   f"dimensional long tensor, but got {t.dtype} with {t._array.ndim} dims"))
+        raise RuntimeError(
+            explain(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-"
+                f"dimensional long tensor, but got {t.dtype} with {t._array.ndim} dims"
+            )
+        )
     return t.tolist()
 
 
 def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, shape: str) -> None:
-    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of half of (2, 2, 2)."""
-    def split(input: Tensor, indices_or_sections: Any = None, *, indices: Any = None,
-              sections: int | None = None) -> tuple[Tensor, ...]:
+    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of
+    half of (2, 2, 2)."""
+
+    def split(
+        input: Tensor,
+        indices_or_sections: Any = None,
+        *,
+        indices: Any = None,
+        sections: int | None = None,
+    ) -> tuple[Tensor, ...]:
         where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
         ndim = input._array.ndim
         if ndim < least:
-            raise RuntimeError(explain(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
-                                       f"with {ndim} dimensions!", "reshape it"))
+            raise RuntimeError(
+                explain(
+                    f"torch.{name} requires a tensor with at least {least} dimension, but got a "
+                    "tensor "
+                    f"with {ndim} dimensions!",
+                    "reshape it",
+                )
+            )
         if isinstance(where, str) or where is None:
-            raise TypeError(explain(f"{name}() received an invalid combination of arguments. It takes the number of "
-                                    f"parts, an int, or a tuple of ints, not {type(where).__name__}"))
+            raise TypeError(
+                explain(
+                    f"{name}() received an invalid combination of arguments. It takes the number "
+                    "of "
+                    f"parts, an int, or a tuple of ints, not {type(where).__name__}"
+                )
+            )
         dim = dim_of(ndim)
         n = input._array.shape[dim]
         if hasattr(where, "__index__") and (not where.__index__() or n % where.__index__()):
-            raise RuntimeError(explain(f"torch.{name} attempted to split along dimension {dim}, but the size of the "
-                                       f"dimension {n} is not divisible by the split_size {where}!",
-                                       "tensor_split() takes any number of parts"))
+            raise RuntimeError(
+                explain(
+                    f"torch.{name} attempted to split along dimension {dim}, but the size of the "
+                    f"dimension {n} is not divisible by the split_size {where}!",
+                    "tensor_split() takes any number of parts",
+                )
+            )
         return tensor_split(input, where, dim)
+
     split.__name__ = split.__qualname__ = name
     split.__doc__ = f"""input = cat(parts): equal parts along the {says}, so many, or those between indices.
 
@@ -94,16 +139,23 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
     composite(name)(split)
 
 
-splitting("hsplit", 1, lambda ndim: min(ndim - 1, 1), "second dimension (of a vector the first)", "2, 1, 2")
+splitting(
+    "hsplit",
+    1,
+    lambda ndim: min(ndim - 1, 1),
+    "second dimension (of a vector the first)",
+    "2, 1, 2",
+)
 splitting("vsplit", 2, lambda ndim: 0, "first dimension", "1, 2, 2")
 splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
-# -- not watched -------------------------------------------------------------------------------------------------------
+# -- not watched -----------------------------------------------------------------------------------
 
 
 @composite()
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `split` gives them, but writes to a part are not seen by the graph of the others.
+    """input = cat(parts) as `split` gives them, but writes to a part are not seen by the graph of
+    the others.
 
     For who knows that nobody else looks.
 
@@ -116,7 +168,8 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `split_with_sizes` gives them, but writes to a part are not seen by the graph of the others.
+    """input = cat(parts) as `split_with_sizes` gives them, but writes to a part are not seen by the
+    graph of the others.
 
     >>> rushlight.unsafe_split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -126,7 +179,8 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `chunk` gives them, but writes to a part are not seen by the graph of the others.
+    """input = cat(parts) as `chunk` gives them, but writes to a part are not seen by the graph of
+    the others.
 
     >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))

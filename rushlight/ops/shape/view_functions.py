@@ -1,4 +1,5 @@
 """Shapes by torch's signatures, made of ops: splitting, stacking, moving dimensions, repeating."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -7,34 +8,43 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.views import detached, register, register_all, released
 from rushlight.base.errors import explain
-from rushlight.ops.shape import views as s
 from rushlight.core.arguments import listed, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.op_errors import mismatch
-from rushlight.kernels.shape import keys_of
-from rushlight.ops.tensor.node_names import called
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
+from rushlight.core.views import detached, register, register_all, released
+from rushlight.kernels.shape import keys_of
+from rushlight.ops.shape import views as s
+from rushlight.ops.tensor.node_names import called
 
 
 def several(tensors: Any, name: str) -> Any:
     """The argument if it is a list of tensors. TypeError for anything else."""
     if isinstance(tensors, Tensor):
-        raise TypeError(explain(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-                                "give a list, or use unbind()"))
+        raise TypeError(
+            explain(
+                f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+                "give a list, or use unbind()",
+            )
+        )
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             what = "None" if t is None else type(t).__name__
-            raise TypeError(explain(f"{name}(): expected Tensor as element {i} in argument 0, but got {what}",
-                                    "make it a tensor: torch.tensor(...)"))
+            raise TypeError(
+                explain(
+                    f"{name}(): expected Tensor as element {i} in argument 0, but got {what}",
+                    "make it a tensor: torch.tensor(...)",
+                )
+            )
     return tensors
 
 
 @composite("cat", "concat", "concatenate", tensor=False)
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes promote.
+    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes
+    promote.
 
     ValueError without tensors, RuntimeError if other sizes differ.
 
@@ -51,7 +61,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
 
 @composite(tensor=False)
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors of one size joined along a new dimension. dtypes promote; RuntimeError if sizes differ.
+    """Tensors of one size joined along a new dimension. dtypes promote; RuntimeError if sizes
+    differ.
 
     >>> rushlight.stack([rushlight.tensor([1, 2]), rushlight.tensor([3, 4])], 1)
     tensor([[1, 3],
@@ -76,10 +87,16 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1, 3]), tensor([2, 4]))
     """
     if not input._array.ndim:
-        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"))
+        raise IndexError(
+            explain(
+                f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"
+            )
+        )
     dim = wrap(dim, input._array.ndim)
     lead = (slice(None),) * dim
-    return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])])
+    return pieces(
+        s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])]
+    )
 
 
 @composite()
@@ -95,7 +112,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 
 def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of the given size (the last may be smaller), or of the given sizes, along `dim`: views."""
+    """Parts of the given size (the last may be smaller), or of the given sizes, along `dim`:
+    views."""
     return split(self, split_size, dim)
 
 
@@ -104,7 +122,8 @@ method(split_method, "split")
 
 @composite()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts): parts of the given sizes along `dim`, views. RuntimeError if they do not add up to the dimension.
+    """input = cat(parts): parts of the given sizes along `dim`, views. RuntimeError if they do not
+    add up to the dimension.
 
     >>> rushlight.split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -114,33 +133,45 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
     """How long the parts are into which a dimension of length n is split."""
-    if size_or_sizes.__class__ is not int and isinstance(size_or_sizes, Iterable) and getattr(size_or_sizes, "ndim", 1):
+    if (
+        size_or_sizes.__class__ is not int
+        and isinstance(size_or_sizes, Iterable)
+        and getattr(size_or_sizes, "ndim", 1)
+    ):
         return sizes(size_or_sizes)
     step = int(size_or_sizes)
     if step < 0 or (step == 0 and n):
-        raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
+        raise RuntimeError(
+            explain(f"split expects split_size be non-negative, but got split_size={step}")
+        )
     return tuple([min(step, n - i) for i in range(0, n, step)]) if n else (0,)
 
 
 def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
     """How long the parts are into which `chunk` takes a dimension of length n."""
     if chunks <= 0:
-        raise RuntimeError(explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks)))
+        raise RuntimeError(
+            explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
+        )
     return split_lengths(n, max(-(-n // chunks), 1) if n else [0] * chunks)
 
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(chunks): at most `chunks` parts of equal size (the last may be smaller) along `dim`, views.
+    """input = cat(chunks): at most `chunks` parts of equal size (the last may be smaller) along
+    `dim`, views.
 
     >>> rushlight.chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    return split(input, chunk_lengths(input._array.shape[wrap(dim, input._array.ndim)], chunks), dim)
+    return split(
+        input, chunk_lengths(input._array.shape[wrap(dim, input._array.ndim)], chunks), dim
+    )
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
-    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy (RuntimeError).
+    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy
+    (RuntimeError).
 
     >>> x = rushlight.arange(6)
     >>> x.view(2, -1), x.view(2, 3).data_ptr() == x.data_ptr()
@@ -159,23 +190,34 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     a = input._array
     what = unlike(input, dtype.itemsize // a.itemsize) if dtype.itemsize != a.itemsize else None
     if what is not None:
-        raise RuntimeError(explain(f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element "
-                                   f"sizes){what[1]}", "use .to(dtype) to convert the numbers", shape=list(a.shape)))
+        raise RuntimeError(
+            explain(
+                f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different "
+                "element "
+                f"sizes){what[1]}",
+                "use .to(dtype) to convert the numbers",
+                shape=list(a.shape),
+            )
+        )
     t = from_array(a.view(dtype.numpy))
     register(t, input, seen_as, (dtype,))
     return t
 
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
-    """What keeps elements of `times` the size (0: smaller ones) from standing where x's do: the rule, and what x has."""
+    """What keeps elements of `times` the size (0: smaller ones) from standing where x's do: the
+    rule, and what x has."""
     if not x._array.ndim:
         return "self.dim() cannot be 0", ""
     steps = x.stride()
     if steps[-1] != 1:
         return "self.stride(-1) must be 1", f", but got {steps[-1]}"
     if times:
-        for what, n in (("size(-1)", x._array.shape[-1]), ("storage_offset()", x.storage_offset()),
-                        *((f"stride({d})", step) for d, step in enumerate(steps[:-1]))):
+        for what, n in (
+            ("size(-1)", x._array.shape[-1]),
+            ("storage_offset()", x.storage_offset()),
+            *((f"stride({d})", step) for d, step in enumerate(steps[:-1])),
+        ):
             if n % times:
                 return f"self.{what} must be divisible by {times}", f", but got {n}"
     return None
@@ -183,7 +225,8 @@ def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
 
 @composite()
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """The part of `length` elements from `start` on along `dim`, a view; `start` may count from the end.
+    """The part of `length` elements from `start` on along `dim`, a view; `start` may count from the
+    end.
 
     >>> rushlight.narrow(rushlight.arange(5), 0, 1, 2)
     tensor([1, 2])
@@ -197,7 +240,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """The dimension `dim` as several of these sizes, of which one may be -1: what is left. A view where it can be.
+    """The dimension `dim` as several of these sizes, of which one may be -1: what is left. A view
+    where it can be.
 
     >>> rushlight.unflatten(rushlight.zeros(2, 6), 1, (2, -1)).shape
     torch.Size([2, 2, 3])
@@ -220,10 +264,17 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same memory, in the graph, as a tensor of a class of the user's, which functions keep (ops/tensor/torch_function.py)."""
+    """The same memory, in the graph, as a tensor of a class of the user's, which functions keep
+    (ops/tensor/torch_function.py)."""
     if not issubclass(cls, Tensor):
-        raise TypeError(explain("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
-                                "Make sure your class inherits from Tensor.", cls=cls))
+        raise TypeError(
+            explain(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+                "possible. "
+                "Make sure your class inherits from Tensor.",
+                cls=cls,
+            )
+        )
     made = called(view_as(self, self), "AliasBackward0")
     made.__class__ = cls
     return made
@@ -275,7 +326,8 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError where there is none.
+    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError
+    where there is none.
 
     >>> x, y = rushlight.broadcast_tensors(rushlight.zeros(3, 1), rushlight.zeros(2))
     >>> x.shape, y.shape
@@ -285,7 +337,9 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     try:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError as error:
-        raise RuntimeError(explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from error
+        raise RuntimeError(
+            explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
+        ) from error
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
@@ -299,9 +353,13 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     n = input._array.ndim
     given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
-        raise RuntimeError(explain(
-            f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number "
-            f"of dims as destination ({list(given[1])} dims)"))
+        raise RuntimeError(
+            explain(
+                f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) "
+                "should contain the same number "
+                f"of dims as destination ({list(given[1])} dims)"
+            )
+        )
     a, b = (tuple([wrap(d, n) for d in dims]) for dims in given)
     for name, dims, found in zip(("source", "destination"), given, (a, b)):
         if len(set(found)) < len(found):
@@ -316,11 +374,14 @@ composite("moveaxis")(movedim)
 
 
 @composite(looks=True)
-def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
-                      output_size: int | None = None) -> Tensor:
-    """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a row.
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a
+    row.
 
-    `repeats`: one number, or a tensor with one for each. A tensor of numbers alone repeats their places: 0, 1, ....
+    `repeats`: one number, or a tensor with one for each. A tensor of numbers alone repeats their
+    places: 0, 1, ....
 
     >>> x = rushlight.tensor([1, 2, 3])
     >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
@@ -331,11 +392,15 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)
-    times = np.asarray(repeats)                   # of a tensor: whoever watches is told
+    times = np.asarray(repeats)  # of a tensor: whoever watches is told
     if times.ndim and times.shape[0] not in (1, x._array.shape[d]):
-        raise RuntimeError(explain("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                                   f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
-                                   "one number for each, or one"))
+        raise RuntimeError(
+            explain(
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
+                "one number for each, or one",
+            )
+        )
     places = np.repeat(np.arange(x._array.shape[d]), times)
     return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
 
@@ -365,11 +430,18 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(explain("`shifts` required"))
     if dims is None or dims == ():
         if len(moves) > 1:
-            raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
-        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
+            raise RuntimeError(
+                explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0")
+            )
+        return called(
+            released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)),
+            "RollBackward0",
+        )
     along = listed(dims)
     if len(along) != len(moves):
-        raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
+        raise RuntimeError(
+            explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}")
+        )
     if not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
     return s.rolled(input, moves, tuple([wrap(d, input._array.ndim) for d in along]))

@@ -1,33 +1,55 @@
-"""The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to real numbers.
+"""The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to
+real numbers.
 
-Each is the derivative of the others: the transform's matrix is symmetric. `forward` is the sign of the exponent
-(minus), `power` says that the sum is divided by n^power: 0, 0.5 or 1.
-"""
+Each is the derivative of the others: the transform's matrix is symmetric. `forward` is the sign of
+the exponent (minus), `power` says that the sum is divided by n^power: 0, 0.5 or 1."""
+
 from __future__ import annotations
 
 from rushlight.core.build import build, inner
-from rushlight.kernels import fft as kernels
 from rushlight.core.worlds import adopt, shared
+from rushlight.kernels import fft as kernels
 
 adopt(kernels)
 
 # dims, a tuple; x may be real
-c2c        = inner(lambda x, /, dims, forward, power: c2c(x, dims, forward, power), node="FftC2CBackward0",
-                   x=lambda g, x_dtype, dims, forward, power: to(c2c(g, dims, forward, power), x_dtype), batched="shift")
+c2c = inner(
+    lambda x, /, dims, forward, power: c2c(x, dims, forward, power),
+    node="FftC2CBackward0",
+    x=lambda g, x_dtype, dims, forward, power: to(c2c(g, dims, forward, power), x_dtype),
+    batched="shift",
+)
 # (..., n, ...) -> (..., n // 2 + 1, ...)
-r2c        = inner(lambda x, /, dim, forward, power: r2c(x, dim, forward, power), node="FftR2CBackward0",
-                   x=lambda g, x_shape, dim, forward, power: c2r(
-                       mirrored(g, x_shape[dim], dim, 0.5), dim, x_shape[dim], forward, power), batched="shift")
+r2c = inner(
+    lambda x, /, dim, forward, power: r2c(x, dim, forward, power),
+    node="FftR2CBackward0",
+    x=lambda g, x_shape, dim, forward, power: c2r(
+        mirrored(g, x_shape[dim], dim, 0.5), dim, x_shape[dim], forward, power
+    ),
+    batched="shift",
+)
 # (..., n // 2 + 1, ...) -> (..., n, ...)
-c2r        = inner(lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power), node="FftC2RBackward0",
-                   x=lambda g, dim, n, forward, power: mirrored(r2c(g, dim, not forward, power), n, dim, 2), batched="shift")
+c2r = inner(
+    lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power),
+    node="FftC2RBackward0",
+    x=lambda g, dim, n, forward, power: mirrored(r2c(g, dim, not forward, power), n, dim, 2),
+    batched="shift",
+)
 
 
 @shared
 def mirrored(x, n, dim, factor):
-    """x (..., n // 2 + 1, ...) with `factor` where an element stands for its mirror image too: not in 0 and n / 2."""
+    """x (..., n // 2 + 1, ...) with `factor` where an element stands for its mirror image too: not
+    in 0 and n / 2."""
     inside, last = (n - 1) // 2, n // 2 - (n - 1) // 2
-    return cat((narrow(x, dim, 0, 1), narrow(x, dim, 1, inside) * factor, narrow(x, dim, 1 + inside, last)), dim)
+    return cat(
+        (
+            narrow(x, dim, 0, 1),
+            narrow(x, dim, 1, inside) * factor,
+            narrow(x, dim, 1 + inside, last),
+        ),
+        dim,
+    )
 
 
 build(globals())

@@ -1,4 +1,6 @@
-"""torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and frequencies."""
+"""torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and
+frequencies."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,24 +10,26 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import made
 from rushlight.base.errors import describe, explain
-from rushlight.ops.signal import dft as f
 from rushlight.core.arguments import listed, wrap, wrap_all
 from rushlight.core.build import composite
-from rushlight.ops.shape.pad import constant_pad
 from rushlight.core.results import into
-from rushlight.ops.shape.views import to
-from rushlight.ops.shape.view_functions import roll
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import made
+from rushlight.ops.shape.pad import constant_pad
+from rushlight.ops.shape.view_functions import roll
+from rushlight.ops.shape.views import to
+from rushlight.ops.signal import dft as f
 
 Dims = tuple[int, ...]
 Lengths = Sequence[int | None]
 
-# -- the three kinds: x, the dims to transform, their lengths (None: the input's own) --------------------------------
+# -- the three kinds: x, the dims to transform, their lengths (None: the input's own) --------------
 
 
-def complex_to_complex(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float) -> Tensor:
+def complex_to_complex(
+    x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float
+) -> Tensor:
     x = resized(x, dims, lengths)
     return f.c2c(x, dims, forward, power) if dims else to(x, x.dtype.to_complex())
 
@@ -46,7 +50,9 @@ def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
     """x cut off, or filled up with zeros, to these lengths; none may be empty."""
     shape = x._array.shape
-    missing = {d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)}
+    missing = {
+        d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)
+    }
     if not any(more for _, more in missing.values()):
         return x
     return constant_pad(x, tuple([missing.get(d, (0, 0)) for d in range(len(shape))]), 0)
@@ -54,58 +60,94 @@ def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
 
 def counted(n: int) -> int:
     if n < 1:
-        raise RuntimeError(explain(f"Invalid number of data points ({n}) specified", "give a length of at least 1"))
+        raise RuntimeError(
+            explain(f"Invalid number of data points ({n}) specified", "give a length of at least 1")
+        )
     return n
 
 
-# -- arguments -------------------------------------------------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------
 
 # How often the sum is divided by n, by direction and `norm`: n^-power.
-POWERS = {True: {"backward": 0, "ortho": 0.5, "forward": 1}, False: {"backward": 1, "ortho": 0.5, "forward": 0}}
+POWERS = {
+    True: {"backward": 0, "ortho": 0.5, "forward": 1},
+    False: {"backward": 1, "ortho": 0.5, "forward": 0},
+}
 
 
 def power_of(norm: str | None, forward: bool) -> float:
     try:
         return POWERS[forward]["backward" if norm is None else norm]
     except KeyError:
-        raise RuntimeError(explain(f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"')) \
-            from None
+        raise RuntimeError(
+            explain(
+                f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"'
+            )
+        ) from None
 
 
-def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
+def transform(
+    name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any
+) -> Tensor:
     """One of the transforms, once `s` and `dim` are sequences or None."""
     if not isinstance(input, Tensor):
-        raise TypeError(explain(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not "
-                                f"{type(input).__name__}", "make it a tensor: torch.tensor(...)"))
+        raise TypeError(
+            explain(
+                f"fft_{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}",
+                "make it a tensor: torch.tensor(...)",
+            )
+        )
     if kind is real_to_complex and input.dtype.is_complex:
-        raise RuntimeError(explain(f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but got "
-                                   f"{input.dtype.scalar_type}", f"take {name.replace('r', '').replace('h', '')}, or the "
-                                   "real part: x.real", input=describe(input)))
+        raise RuntimeError(
+            explain(
+                f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but "
+                "got "
+                f"{input.dtype.scalar_type}",
+                f"take {name.replace('r', '').replace('h', '')}, or the real part: x.real",
+                input=describe(input),
+            )
+        )
     dims, lengths = sides(input, s, dim)
     if kind is not complex_to_complex and not dims:
-        raise RuntimeError(explain(f"{name} must transform at least one axis", "give a dim", input=describe(input)))
+        raise RuntimeError(
+            explain(f"{name} must transform at least one axis", "give a dim", input=describe(input))
+        )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
     made = kind(input, dims, lengths, forward, power_of(norm, forward))
     if out is not None and out.dtype.is_complex is not made.dtype.is_complex:
-        raise RuntimeError(explain(f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} output "
-                                   f"tensor, but got {out.dtype.scalar_type}", f"give an out= of dtype {made.dtype}"))
+        raise RuntimeError(
+            explain(
+                f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} "
+                "output "
+                f"tensor, but got {out.dtype.scalar_type}",
+                f"give an out= of dtype {made.dtype}",
+            )
+        )
     return made if out is None else into(out, made)
 
 
 def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
-    """The dimensions to transform, counted from the front, and their lengths: None for the input's own."""
+    """The dimensions to transform, counted from the front, and their lengths: None for the input's
+    own."""
     ndim = input._array.ndim
     s = s if s is None or isinstance(s, (tuple, list)) else (s,)
     if dim is None:
         if s is not None and len(s) > ndim:
-            raise RuntimeError(explain(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.",
-                                       input=describe(input)))
+            raise RuntimeError(
+                explain(
+                    f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.",
+                    input=describe(input),
+                )
+            )
         dims = tuple(range(0 if s is None else ndim - len(s), ndim))
     else:
         dims = distinct(dim, ndim)
     if s is not None and len(s) != len(dims):
-        raise RuntimeError(explain("When given, dim and shape arguments must have the same length", s=s, dim=dim))
+        raise RuntimeError(
+            explain("When given, dim and shape arguments must have the same length", s=s, dim=dim)
+        )
     return dims, [None if n == -1 else index(n) for n in s] if s is not None else [None] * len(dims)
 
 
@@ -113,35 +155,77 @@ def distinct(dim: Any, ndim: int) -> Dims:
     """Dimensions counted from the front; each there, and named once."""
     dims = listed(dim)
     if dims and not ndim:
-        raise IndexError(explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dim away"))
+        raise IndexError(
+            explain(
+                f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dim away"
+            )
+        )
     found = tuple([wrap(d, ndim) for d in dims])
     if len(set(found)) < len(found):
         raise RuntimeError(explain("FFT dims must be unique", "name each dimension once", dim=dims))
     return found
 
 
-# -- the transforms --------------------------------------------------------------------------------------------------
+# -- the transforms --------------------------------------------------------------------------------
+
 
 def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, found: str) -> None:
-    """torch.fft.<name>, <name>2 and <name>n; what is found for some numbers is also so for a matrix of one row."""
-    def along(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *,
-              out: Tensor | None = None) -> Tensor:
-        return transform(name, kind, forward, input, None if n is None else (counted(index(n)),), (index(dim),), norm, out)
+    """torch.fft.<name>, <name>2 and <name>n; what is found for some numbers is also so for a matrix
+    of one row."""
 
-    def plane(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
-              out: Tensor | None = None) -> Tensor:
+    def along(
+        input: Tensor,
+        n: int | None = None,
+        dim: int = -1,
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        return transform(
+            name,
+            kind,
+            forward,
+            input,
+            None if n is None else (counted(index(n)),),
+            (index(dim),),
+            norm,
+            out,
+        )
+
+    def plane(
+        input: Tensor,
+        s: Any = None,
+        dim: Any = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
         return transform(name + "2", kind, forward, input, s, dim, norm, out)
 
-    def several(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *,
-                out: Tensor | None = None) -> Tensor:
+    def several(
+        input: Tensor,
+        s: Any = None,
+        dim: Any = None,
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
         return transform(name + "n", kind, forward, input, s, dim, norm, out)
 
-    for function, more, where in ((along, "", "along `dim`, of length `n`"), (plane, "2", "along two dimensions"),
-                                  (several, "n", "along `dim` (None: all, or the last if `s` is given), of lengths `s`")):
+    for function, more, where in (
+        (along, "", "along `dim`, of length `n`"),
+        (plane, "2", "along two dimensions"),
+        (several, "n", "along `dim` (None: all, or the last if `s` is given), of lengths `s`"),
+    ):
         function.__name__ = function.__qualname__ = f"fft_{name}{more}"
         function.__doc__ = TEXT.format(
-            says=says, where=where, name=name + more, also=", and for complex input" if kind is real_to_complex else "",
-            numbers=f"[{numbers}]" if more == "2" else numbers, found=f"[{found}]" if more == "2" else found)
+            says=says,
+            where=where,
+            name=name + more,
+            also=", and for complex input" if kind is real_to_complex else "",
+            numbers=f"[{numbers}]" if more == "2" else numbers,
+            found=f"[{found}]" if more == "2" else found,
+        )
         composite(function.__name__, tensor=False)(function)
 
 
@@ -156,61 +240,135 @@ TEXT = """{says}, {where}.
     tensor({found})
     """
 
-offer("fft", complex_to_complex, True, "X_k = sum_j x_j exp(-2 pi i jk / n)",
-      "[1., 2., 3.]", "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]")
-offer("ifft", complex_to_complex, False, "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
-      "[0., 4.j, 0., 0.]", "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]")
-offer("rfft", real_to_complex, True,
-      "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
-      "[1., 2., 3.]", "[ 6.0000+0.0000j, -1.5000+0.8660j]")
-offer("irfft", complex_to_real, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives",
-      "[0., 2., 0.]", "[ 1.,  0., -1.,  0.]")
-offer("hfft", complex_to_real, True,
-      "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
-      "[0., 1., 0.]", "[ 2.,  0., -2.,  0.]")
-offer("ihfft", real_to_complex, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
-      "[1., 2., 3.]", "[ 2.0000-0.0000j, -0.5000-0.2887j]")
+offer(
+    "fft",
+    complex_to_complex,
+    True,
+    "X_k = sum_j x_j exp(-2 pi i jk / n)",
+    "[1., 2., 3.]",
+    "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]",
+)
+offer(
+    "ifft",
+    complex_to_complex,
+    False,
+    "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
+    "[0., 4.j, 0., 0.]",
+    "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]",
+)
+offer(
+    "rfft",
+    real_to_complex,
+    True,
+    "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates "
+    "of these)",
+    "[1., 2., 3.]",
+    "[ 6.0000+0.0000j, -1.5000+0.8660j]",
+)
+offer(
+    "irfft",
+    complex_to_real,
+    False,
+    "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives",
+    "[0., 2., 0.]",
+    "[ 1.,  0., -1.,  0.]",
+)
+offer(
+    "hfft",
+    complex_to_real,
+    True,
+    "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates "
+    "of these)",
+    "[0., 1., 0.]",
+    "[ 2.,  0., -2.,  0.]",
+)
+offer(
+    "ihfft",
+    real_to_complex,
+    False,
+    "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
+    "[1., 2., 3.]",
+    "[ 2.0000-0.0000j, -0.5000-0.2887j]",
+)
 
 
-# -- frequencies and their order --------------------------------------------------------------------------------------
+# -- frequencies and their order -------------------------------------------------------------------
 
-def frequencies(name: str, whole: Callable, n: int, d: float, dtype: Any, device: Any, requires_grad: bool,
-                out: Any) -> Tensor:
+
+def frequencies(
+    name: str,
+    whole: Callable,
+    n: int,
+    d: float,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+    out: Any,
+) -> Tensor:
     kind = dtypes.or_default(dtype)
     if kind.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name} requires a floating point or complex dtype", dtype=kind))
+        raise RuntimeError(
+            explain(f"{name} requires a floating point or complex dtype", dtype=kind)
+        )
     if index(n) < 0:
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {n}: [{n}]"))
     return made(whole(index(n)) / np.float64(d * n), kind, requires_grad, device, out)
 
 
 @composite(tensor=False)
-def fft_fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-                device: Any = None, requires_grad: bool = False) -> Tensor:
-    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of what `fft` gives for samples `d` apart.
+def fft_fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of what `fft` gives for
+    samples `d` apart.
 
     >>> rushlight.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return frequencies("fftfreq", lambda n: (np.arange(n) + n // 2) % n - n // 2, n, d, dtype, device, requires_grad, out)
+    return frequencies(
+        "fftfreq",
+        lambda n: (np.arange(n) + n // 2) % n - n // 2,
+        n,
+        d,
+        dtype,
+        device,
+        requires_grad,
+        out,
+    )
 
 
 @composite(tensor=False)
-def fft_rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False) -> Tensor:
+def fft_rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """[0, 1, ..., n/2] / (d n): the frequencies of what `rfft` gives for samples `d` apart.
 
     >>> rushlight.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return frequencies("rfftfreq", lambda n: np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out)
+    return frequencies(
+        "rfftfreq", lambda n: np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out
+    )
 
 
 @composite(tensor=False)
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """out[i] = input[(i - n // 2) mod n]: frequencies of `fft` ascend, 0 in the middle, along `dim` (all if None).
+    """out[i] = input[(i - n // 2) mod n]: frequencies of `fft` ascend, 0 in the middle, along `dim`
+    (all if None).
 
     >>> rushlight.fft.fftshift(rushlight.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
@@ -232,5 +390,7 @@ def shifted(input: Tensor, dim: Any, by: Callable[[int], int]) -> Tensor:
     ndim = input._array.ndim
     dims = wrap_all(range(ndim) if dim is None else dim, ndim)
     if not dims:
-        raise RuntimeError(explain("`shifts` required", "shift along a dimension", input=describe(input)))
+        raise RuntimeError(
+            explain("`shifts` required", "shift along a dimension", input=describe(input))
+        )
     return roll(input, [by(input._array.shape[d]) for d in dims], dims)

@@ -1,4 +1,6 @@
-"""The short-time Fourier transform and its inverse, made of windows along a signal, transforms, and their derivatives."""
+"""The short-time Fourier transform and its inverse, made of windows along a signal, transforms, and
+their derivatives."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.views import released
 from rushlight.base.errors import describe, explain, warn
-from rushlight.ops.shape import views as s
-from rushlight.ops.signal import dft as f
 from rushlight.core.arguments import holds
 from rushlight.core.build import composite
-from rushlight.ops.math.complex import view_as_real
-from rushlight.ops.shape.pad import constant_pad
-from rushlight.ops.index.along_dim import index_select
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.views import released
+from rushlight.ops.index.along_dim import index_select
+from rushlight.ops.math.complex import view_as_real
+from rushlight.ops.shape import views as s
+from rushlight.ops.shape.pad import constant_pad
+from rushlight.ops.signal import dft as f
 
 # torch's padding modes as NumPy calls them.
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -25,16 +27,29 @@ def expected(what: str, op: str, input: Tensor, **facts: Any) -> RuntimeError:
     return RuntimeError(explain(f"{op}: expected {what}", input=describe(input), **facts))
 
 
-def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int) -> Tensor | None:
+def weights(
+    op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int
+) -> Tensor | None:
     """The window, in the middle of n_fft elements; None if it weighs all alike."""
     if not 0 < win_length <= n_fft:
-        raise expected(f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft)
+        raise expected(
+            f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft
+        )
     if window is not None and window._array.shape != (win_length,):
-        raise expected(f"a 1D window tensor of size equal to win_length={win_length}, but got window with size "
-                       f"{list(window._array.shape)}: Invalid window shape", op, input)
+        raise expected(
+            f"a 1D window tensor of size equal to win_length={win_length}, but got window with "
+            "size "
+            f"{list(window._array.shape)}: Invalid window shape",
+            op,
+            input,
+        )
     if window is None:
-        warn("A window was not provided. A rectangular window will be applied, which is known to cause spectral "
-             "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a rectangular one.")
+        warn(
+            "A window was not provided. A rectangular window will be applied, which is known to "
+            "cause spectral "
+            "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a "
+            "rectangular one."
+        )
         if win_length == n_fft:
             return None
         window = created(from_array(np.ones(win_length, input._array.real.dtype)))
@@ -50,28 +65,46 @@ def extended(signal: Tensor, n: int, mode: str) -> Tensor:
     if mode == "constant":
         return constant_pad(signal, ((0, 0), (n, n)), 0)
     if mode not in MODES:
-        raise NotImplementedError(explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}"))
+        raise NotImplementedError(
+            explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}")
+        )
     if length == 0 or n > length - (mode == "reflect") and mode != "replicate":
-        raise RuntimeError(explain(f"stft: Padding size should be less than the corresponding input dimension, but got: "
-                                   f"padding ({n}, {n}) at dimension 2 of input {[1, *signal._array.shape]}",
-                                   "take a longer signal, a smaller n_fft, or center=False"))
+        raise RuntimeError(
+            explain(
+                "stft: Padding size should be less than the corresponding input dimension, but "
+                "got: "
+                f"padding ({n}, {n}) at dimension 2 of input {[1, *signal._array.shape]}",
+                "take a longer signal, a smaller n_fft, or center=False",
+            )
+        )
     places = np.pad(np.arange(length), n, mode=MODES[mode])  # type: ignore[call-overload]
     return index_select(signal, 1, created(from_array(places)))
 
 
 @composite()
-def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
-         onesided: bool | None = None, return_complex: bool | None = None,
-         align_to_window: bool | None = None) -> Tensor:
-    """X[k, t] = sum_j window_j x_(j + t hop_length) exp(-2 pi i jk / n_fft): the spectrum from frame to frame.
+def stft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
+    """X[k, t] = sum_j window_j x_(j + t hop_length) exp(-2 pi i jk / n_fft): the spectrum from
+    frame to frame.
 
-    x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if not `onesided`, which
-    only real signals can be and are unless told. Frames start every `hop_length` (n_fft / 4) elements; with `center` they
-    are centred there, and the signal is continued by n_fft / 2 on both sides by `pad_mode`: reflect, replicate, circular or
-    constant (0). `win_length`: that of the window, if it is shorter. `normalized`: divided by sqrt(n_fft).
-    `return_complex`: complex numbers, or pairs of real ones; needed for real signals. RuntimeError for shapes, lengths
-    and settings that do not fit.
+    x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if
+    not `onesided`, which only real signals can be and are unless told. Frames start every
+    `hop_length` (n_fft / 4) elements; with `center` they are centred there, and the signal is
+    continued by n_fft / 2 on both sides by `pad_mode`: reflect, replicate, circular or constant
+    (0). `win_length`: that of the window, if it is shorter. `normalized`: divided by sqrt(n_fft).
+    `return_complex`: complex numbers, or pairs of real ones; needed for real signals. RuntimeError
+    for shapes, lengths and settings that do not fit.
 
     >>> x = rushlight.tensor([1., 0., -1., 0., 1., 0., -1., 0.])
     >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:, 0]
@@ -90,42 +123,65 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if hop_length <= 0:
         raise expected(f"hop_length > 0, but got hop_length={hop_length}", "stft", input)
     weight = weights("stft", input, window, n_fft, win_length)
-    if align_to_window:                           # the frames need only hold the window
+    if align_to_window:  # the frames need only hold the window
         edge = (n_fft - win_length) // 2
         signal = constant_pad(signal, ((0, 0), (edge, edge)), 0)
-    frames = s.unfold_dim(signal, 1, n_fft, hop_length)                           # (B, T, n_fft)
+    frames = s.unfold_dim(signal, 1, n_fft, hop_length)  # (B, T, n_fft)
     frames = frames if weight is None else frames * weight  # type: ignore[operator]
     power = 0.5 if normalized else 0
     half = not is_complex if onesided is None else onesided
-    made = s.transpose(f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2)
+    made = s.transpose(
+        f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2
+    )
     made = released(s.squeeze(made, (0,)) if input._array.ndim == 1 else made)
     return made if return_complex or (return_complex is None and is_complex) else view_as_real(made)
 
 
-def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: Any, center: bool, align: Any) -> None:
+def check_stft(
+    input: Tensor, return_complex: Any, is_complex: bool, onesided: Any, center: bool, align: Any
+) -> None:
     if return_complex is None and not is_complex:
-        raise RuntimeError(explain("stft requires the return_complex parameter be given for real inputs, and will further "
-                                   "require that return_complex=True in a future PyTorch release.",
-                                   "return_complex=True", input=describe(input)))
+        raise RuntimeError(
+            explain(
+                "stft requires the return_complex parameter be given for real inputs, and will "
+                "further "
+                "require that return_complex=True in a future PyTorch release.",
+                "return_complex=True",
+                input=describe(input),
+            )
+        )
     if input.dtype.category < dtypes.FLOATING:
         raise expected("a tensor of floating point or complex values", "stft", input)
     if not 1 <= input._array.ndim <= 2:
         raise expected("a 1D or 2D tensor", "stft", input)
     if onesided and is_complex:
-        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
+        raise RuntimeError(
+            explain("Cannot have onesided output if window or input is complex", "onesided=False")
+        )
     if center and align is not None:
         raise RuntimeError(explain("stft align_to_window should only be set when center = false"))
 
 
 @composite(looks=True)
-def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-          window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
-          length: int | None = None, return_complex: bool = False) -> Tensor:
-    """The signal whose `stft` with the same settings this is, or is nearest to: frames added up where they overlap.
+def istft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal whose `stft` with the same settings this is, or is nearest to: frames added up
+    where they overlap.
 
-    X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the sum
-    of the squared windows over it. `length` cuts, or fills with zeros. Real unless `return_complex`. RuntimeError for shapes
-    and settings that do not fit, and where the windows leave an element uncovered.
+    X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each
+    element is divided by the sum of the squared windows over it. `length` cuts, or fills with
+    zeros. Real unless `return_complex`. RuntimeError for shapes and settings that do not fit, and
+    where the windows leave an element uncovered.
 
     >>> x, w = rushlight.tensor([1., 2., 3., 4., 5., 6., 7., 8.]), rushlight.hann_window(4)
     >>> rushlight.istft(rushlight.stft(x, 4, window=w, return_complex=True), 4, window=w)
@@ -135,13 +191,15 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     win_length = n_fft if win_length is None else win_length
     half = check_istft(input, n_fft, hop_length, win_length, window, onesided, return_complex)
     spectra = input if input._array.ndim == 3 else s.unsqueeze(input, 0)
-    spectra = s.transpose(spectra, 1, 2)                                          # (B, T, frequencies)
+    spectra = s.transpose(spectra, 1, 2)  # (B, T, frequencies)
     weight = weights("istft", input, window, n_fft, win_length)
     power = 0.5 if normalized else 1
     if return_complex:
         frames = f.c2c(spectra, (2,), False, power)
     else:
-        frames = f.c2r(spectra if half else s.narrow(spectra, 2, 0, n_fft // 2 + 1), 2, n_fft, False, power)
+        frames = f.c2r(
+            spectra if half else s.narrow(spectra, 2, 0, n_fft // 2 + 1), 2, n_fft, False, power
+        )
     batch, count, _ = frames._array.shape
     total = n_fft + hop_length * (count - 1)
     if weight is None:
@@ -153,29 +211,53 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     return released(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
 
 
-def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
-    """The part of the signal (B, total) that was asked for, divided by the windows that cover it (1, total)."""
+def middle(
+    signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor
+) -> Tensor:
+    """The part of the signal (B, total) that was asked for, divided by the windows that cover it
+    (1, total)."""
     total = signal._array.shape[1]
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
     if not n or not holds(abs(covered) > 1e-11):  # type: ignore
-        raise RuntimeError(explain("istft: window overlap add min: 1: the windows leave elements uncovered",
-                                   "a smaller hop_length, or a window without zeros at its ends", input=describe(input)))
+        raise RuntimeError(
+            explain(
+                "istft: window overlap add min: 1: the windows leave elements uncovered",
+                "a smaller hop_length, or a window without zeros at its ends",
+                input=describe(input),
+            )
+        )
     signal = signal / covered  # type: ignore[operator]
     if stop > total:
-        warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-             "tail. Please check your center and hop_length settings.")
+        warn(
+            "The length of signal is shorter than the length parameter. Result is being padded "
+            "with zeros in the "
+            "tail. Please check your center and hop_length settings."
+        )
         signal = constant_pad(signal, ((0, 0), (0, stop - total)), 0)
     return signal
 
 
-def check_istft(input: Tensor, n_fft: int, hop_length: int, win_length: int, window: Tensor | None, onesided: Any,
-                return_complex: bool) -> bool:
+def check_istft(
+    input: Tensor,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    window: Tensor | None,
+    onesided: Any,
+    return_complex: bool,
+) -> bool:
     """Whether the input holds half of the frequencies."""
     if not input.dtype.is_complex:
-        raise RuntimeError(explain("istft requires a complex-valued input tensor matching the output from stft with "
-                                   "return_complex=True.", "torch.view_as_complex(x)", input=describe(input)))
+        raise RuntimeError(
+            explain(
+                "istft requires a complex-valued input tensor matching the output from stft with "
+                "return_complex=True.",
+                "torch.view_as_complex(x)",
+                input=describe(input),
+            )
+        )
     if not input._array.size:
         raise RuntimeError(explain("istft: input tensor cannot be empty.", input=describe(input)))
     if not 2 <= input._array.ndim <= 3:
@@ -183,14 +265,32 @@ def check_istft(input: Tensor, n_fft: int, hop_length: int, win_length: int, win
     found = input._array.shape[-2]
     half = found != n_fft if onesided is None else bool(onesided)
     if found != (n_fft // 2 + 1 if half else n_fft):
-        raise expected("the frequency dimension (3rd to the last) of the input tensor to match n_fft" + (
-            f" / 2 + 1 when onesided=True, but got {found}" if half else f" when onesided=False, but got {found}"),
-            "istft", input, n_fft=n_fft)
+        raise expected(
+            "the frequency dimension (3rd to the last) of the input tensor to match n_fft"
+            + (
+                f" / 2 + 1 when onesided=True, but got {found}"
+                if half
+                else f" when onesided=False, but got {found}"
+            ),
+            "istft",
+            input,
+            n_fft=n_fft,
+        )
     if not 0 < hop_length <= win_length:
-        raise expected(f"0 < hop_length <= win_length, but got hop_length={hop_length}", "istft", input,
-                       win_length=win_length)
+        raise expected(
+            f"0 < hop_length <= win_length, but got hop_length={hop_length}",
+            "istft",
+            input,
+            win_length=win_length,
+        )
     if return_complex and half:
-        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
+        raise RuntimeError(
+            explain("Cannot have onesided output if window or input is complex", "onesided=False")
+        )
     if not return_complex and window is not None and window.dtype.is_complex:
-        raise RuntimeError(explain("Complex windows are incompatible with return_complex=False", "return_complex=True"))
+        raise RuntimeError(
+            explain(
+                "Complex windows are incompatible with return_complex=False", "return_complex=True"
+            )
+        )
     return half

@@ -1,4 +1,6 @@
-"""Window functions: weights that let a piece of a signal come and go. Each is a formula of t, from 0 to 1."""
+"""Window functions: weights that let a piece of a signal come and go. Each is a formula of t, from
+0 to 1."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -9,15 +11,18 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import made
 from rushlight.base.errors import explain
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import made
 
 
 def cosines(t: ndarray, a: Iterable[float]) -> ndarray:
     """a_0 - a_1 cos(2 pi t) + a_2 cos(4 pi t) - ..."""
-    return sum(((-1) ** i * weight * np.cos(2 * np.pi * i * t) for i, weight in enumerate(a)), np.zeros_like(t))
+    return sum(
+        ((-1) ** i * weight * np.cos(2 * np.pi * i * t) for i, weight in enumerate(a)),
+        np.zeros_like(t),
+    )
 
 
 def triangle(t: ndarray) -> ndarray:
@@ -34,75 +39,164 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> ndarray:
-    """The formula at n points: the last is t = 1 if `symmetric`, else the one after it would be. One point is 1."""
+    """The formula at n points: the last is t = 1 if `symmetric`, else the one after it would be.
+    One point is 1."""
     if n == 1:
         return np.ones(1)
     return formula(np.arange(n) / max(n - 1 if symmetric else n, 1))
 
 
-def window(name: str, formula: Callable, n: int, periodic: bool, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
+def window(
+    name: str,
+    formula: Callable,
+    n: int,
+    periodic: bool,
+    dtype: Any,
+    requires_grad: bool,
+    device: Any,
+) -> Tensor:
     """One of the package's windows, which are periodic unless told."""
     n, kind = index(n), dtypes.or_default(dtype)
     if not kind.is_floating_point:
         raise RuntimeError(explain(f"{name} expects floating point dtypes, got: {kind}"))
     if n < 0:
-        raise RuntimeError(explain(f"{name} requires non-negative window_length, got window_length={n}"))
+        raise RuntimeError(
+            explain(f"{name} requires non-negative window_length, got window_length={n}")
+        )
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)
 
 
 @composite(tensor=False)
-def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not
+    `periodic`.
 
     >>> rushlight.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return window("hann_window", lambda t: cosines(t, HANN), window_length, periodic, dtype, requires_grad, device)
+    return window(
+        "hann_window",
+        lambda t: cosines(t, HANN),
+        window_length,
+        periodic,
+        dtype,
+        requires_grad,
+        device,
+    )
 
 
 @composite(tensor=False)
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *,
-                   dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-                   pin_memory: bool = False) -> Tensor:
-    """alpha - beta cos(2 pi k / N), k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """alpha - beta cos(2 pi k / N), k = 0 ... window_length - 1; N is window_length, or 1 less if
+    not `periodic`.
 
     >>> rushlight.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    return window("hamming_window", lambda t: cosines(t, (alpha, beta)), window_length, periodic, dtype, requires_grad,
-                  device)
+    return window(
+        "hamming_window",
+        lambda t: cosines(t, (alpha, beta)),
+        window_length,
+        periodic,
+        dtype,
+        requires_grad,
+        device,
+    )
 
 
 @composite(tensor=False)
-def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None,
-                    device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not `periodic`.
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not
+    `periodic`.
 
     >>> rushlight.blackman_window(4)[1:]
     tensor([0.3400, 1.0000, 0.3400])
     """
-    return window("blackman_window", lambda t: cosines(t, BLACKMAN), window_length, periodic, dtype, requires_grad, device)
+    return window(
+        "blackman_window",
+        lambda t: cosines(t, BLACKMAN),
+        window_length,
+        periodic,
+        dtype,
+        requires_grad,
+        device,
+    )
 
 
 @composite(tensor=False)
-def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None,
-                    device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
     """1 - |2 k / N - 1|, a triangle; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return window("bartlett_window", triangle, window_length, periodic, dtype, requires_grad, device)
+    return window(
+        "bartlett_window", triangle, window_length, periodic, dtype, requires_grad, device
+    )
 
 
 @composite(tensor=False)
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None,
-                  layout: Any = None, device: Any = None, requires_grad: bool = False,
-                  pin_memory: bool = False) -> Tensor:
-    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0; N is window_length, or 1 less if not `periodic`.
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0; N is window_length, or 1
+    less if not `periodic`.
 
     >>> rushlight.kaiser_window(4, beta=2.)
     tensor([0.4387, 0.8348, 1.0000, 0.8348])
     """
-    return window("kaiser_window", lambda t: bessel(t, beta), window_length, periodic, dtype, requires_grad, device)
+    return window(
+        "kaiser_window",
+        lambda t: bessel(t, beta),
+        window_length,
+        periodic,
+        dtype,
+        requires_grad,
+        device,
+    )

@@ -1,8 +1,8 @@
 """torch.ops.aten: the functions of torch by their names there, `torch.ops.aten.add.Tensor(x, y)`.
 
-Those are there that have the same arguments as torch's functions or methods, and `OWN`; all overloads of one are the same
-function.
-"""
+Those are there that have the same arguments as torch's functions or methods, and `OWN`; all
+overloads of one are the same function."""
+
 from __future__ import annotations
 
 import sys
@@ -25,7 +25,9 @@ class Overload:
 
     def name(self) -> str:
         """aten::add.Tensor, or aten::add of the default overload."""
-        return self.overloadpacket._qualified_op_name + f".{self._overloadname}" * (self._overloadname != "default")
+        return self.overloadpacket._qualified_op_name + f".{self._overloadname}" * (
+            self._overloadname != "default"
+        )
 
     def __str__(self) -> str:
         return f"{self.overloadpacket}.{self._overloadname}"
@@ -56,13 +58,23 @@ class Packet:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
-def slices(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slices(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """x[..., start:end:step, ...] along `dim`."""
     return self[(*[slice(None)] * (dim % self._array.ndim), slice(start, end, step))]
 
 
-def copied(self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool | None = None,
-           non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def copied(
+    self: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A copy, of another dtype if one is given."""
     kept = {} if memory_format is None else {"memory_format": memory_format}
     return self.to(device=device, dtype=dtype, copy=True, **kept)  # type: ignore[attr-defined]
@@ -73,31 +85,48 @@ def pinned(self: Tensor, device: Any = None) -> Tensor:
     return self.pin_memory()  # type: ignore[attr-defined]
 
 
-def sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def sparse_addmm(
+    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
     """`torch.sparse.addmm`."""
     from rushlight.sparse import addmm
+
     return addmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
     """NotImplementedError: products whose terms are not added are not there."""
-    raise NotImplementedError(explain(f"aten._sparse_mm_reduce_impl with {reduce!r} is not there",
-                                      "torch.sparse.mm adds up"))
+    raise NotImplementedError(
+        explain(
+            f"aten._sparse_mm_reduce_impl with {reduce!r} is not there", "torch.sparse.mm adds up"
+        )
+    )
 
 
 # what torch has under no other name: some for the names of overloads only
 OWN: dict[str, Callable] = {
-    "slice": slices, "_to_copy": copied, "_pin_memory": pinned, "_sparse_addmm": sparse_addmm,
-    "_sparse_mm_reduce_impl": sparse_mm_reduce, "alias": lambda self: self.view_as(self),
+    "slice": slices,
+    "_to_copy": copied,
+    "_pin_memory": pinned,
+    "_sparse_addmm": sparse_addmm,
+    "_sparse_mm_reduce_impl": sparse_mm_reduce,
+    "alias": lambda self: self.view_as(self),
     "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
-    "_unsafe_view": lambda self, size: self.reshape(size)}
+    "_unsafe_view": lambda self, size: self.reshape(size),
+}
 
 
 @cache
-def __getattr__(name: str) -> Packet:             # not kept as a global: `slice` and `sum` mean Python's in this file
+def __getattr__(
+    name: str,
+) -> Packet:  # not kept as a global: `slice` and `sum` mean Python's in this file
     if name.startswith("__"):
         raise AttributeError(name)
-    function = OWN.get(name) or getattr(sys.modules["rushlight"], name, None) or getattr(Tensor, name, None)
+    function = (
+        OWN.get(name)
+        or getattr(sys.modules["rushlight"], name, None)
+        or getattr(Tensor, name, None)
+    )
     if isinstance(function, type) or not callable(function):
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'", name=name)
     return Packet(name, function)

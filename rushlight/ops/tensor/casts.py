@@ -1,4 +1,5 @@
 """Copies, conversions and detaching: torch's signatures, with layouts in memory."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.views import assign, check_shape, detached, leave, write
 from rushlight.base.device import placed
 from rushlight.base.errors import NoCuda, explain, suggesting
 from rushlight.base.memory_format import (
@@ -18,15 +18,16 @@ from rushlight.base.memory_format import (
     order_of,
     preserve_format,
 )
-from rushlight.ops.shape import views as s
 from rushlight.core.build import composite, unrecorded
-from rushlight.kernels.layout import suggests_last
 from rushlight.core.results import into
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
+from rushlight.core.views import assign, check_shape, detached, leave, write
+from rushlight.kernels.layout import suggests_last
+from rushlight.ops.shape import views as s
 
 Format = memory_format | None
 
-# -- where elements lie ------------------------------------------------------------------------------------------------
+# -- where elements lie ----------------------------------------------------------------------------
 
 
 def lying(input: Tensor, form: Format) -> Tensor:
@@ -37,8 +38,8 @@ def lying(input: Tensor, form: Format) -> Tensor:
 
 
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
-    """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W) in C order say nothing of
-    channels_last, though the elements lie so."""
+    """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W)
+    in C order say nothing of channels_last, though the elements lie so."""
     if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
         return lying(input, form)
     return s.laid_out(input, order_of(form, input._array.ndim))
@@ -46,7 +47,8 @@ def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
 
 @composite()
 def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
-    """A copy with its own memory, in the graph; laid out as the input is, or as `memory_format` says.
+    """A copy with its own memory, in the graph; laid out as the input is, or as `memory_format`
+    says.
 
     >>> rushlight.ones(1, 2, 3, 3).clone(memory_format=rushlight.channels_last).stride()
     (18, 1, 6, 2)
@@ -57,26 +59,33 @@ def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
 
 
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
-    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so already."""
+    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so
+    already."""
     if memory_format is contiguous_format:
         return s.contiguous(self)
     if memory_format is preserve_format:
         if self._array.flags.c_contiguous:
             return self
-        raise RuntimeError(explain("preserve memory format is unsupported by the contiguous operator",
-                                   "contiguous() or clone()"))
+        raise RuntimeError(
+            explain(
+                "preserve memory format is unsupported by the contiguous operator",
+                "contiguous() or clone()",
+            )
+        )
     return lying(self, memory_format)
 
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
-    return lies_so(self._array, contiguous_format if memory_format is preserve_format else memory_format)
+    return lies_so(
+        self._array, contiguous_format if memory_format is preserve_format else memory_format
+    )
 
 
 for f in (contiguous, is_contiguous):
     method(f)
 
-# -- out of the graph --------------------------------------------------------------------------------------------------
+# -- out of the graph ------------------------------------------------------------------------------
 
 
 @composite()
@@ -105,7 +114,8 @@ def detach_(input: Tensor) -> Tensor:
     return input
 
 
-# -- writing -----------------------------------------------------------------------------------------------------------
+# -- writing ---------------------------------------------------------------------------------------
+
 
 @composite(function=False)
 def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
@@ -113,7 +123,9 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     if isinstance(source, Number):
         source = from_array(np.asarray(source))
     if not isinstance(source, Tensor):
-        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+        raise TypeError(
+            explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}")
+        )
     if source._array.shape != input._array.shape:
         check_shape(input, source)
     if unrecorded(input, (source,)):
@@ -129,8 +141,14 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         return created(from_array(dtypes.holding(value, input.dtype)))
     if value._array.ndim:
-        raise RuntimeError(explain(f"{name} only supports 0-dimension value tensor but got tensor with {value._array.ndim} "
-                                   "dimensions.", "give a number, or use copy_()"))
+        raise RuntimeError(
+            explain(
+                f"{name} only supports 0-dimension value tensor but got tensor with "
+                f"{value._array.ndim} "
+                "dimensions.",
+                "give a number, or use copy_()",
+            )
+        )
     return value
 
 
@@ -141,7 +159,9 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     >>> rushlight.zeros(2).fill_(3)
     tensor([3., 3.])
     """
-    if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):         # 14 us become 8
+    if (value.__class__ is int or value.__class__ is float) and unrecorded(
+        input, ()
+    ):  # 14 us become 8
         write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
         return input
     return copy_(input, one_value(value, input, "fill_"))
@@ -168,21 +188,31 @@ def zero_(input: Tensor) -> Tensor:
     return fill_(input, 0)
 
 
-# -- other dtypes ------------------------------------------------------------------------------------------------------
+# -- other dtypes ----------------------------------------------------------------------------------
+
 
 def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
     """In another dtype. Whole numbers and truths have no gradient."""
     return s.to(x if d.category >= dtypes.FLOATING or x._node is None else detached(x), d)
 
 
-def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
-            copy: bool = False, memory_format: Format = None, other: Tensor | None = None) -> Tensor:
-    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
+def convert(
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Format = None,
+    other: Tensor | None = None,
+) -> Tensor:
+    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if
+    nothing changes.
 
     >>> rushlight.tensor([1, 2]).to(rushlight.float64)
     tensor([1., 2.], dtype=torch.float64)
     """
-    flags = []                                    # non_blocking and copy, in this order
+    flags = []  # non_blocking and copy, in this order
     for arg in (*args, other):
         if isinstance(arg, Tensor):
             dtype, device = arg.dtype, arg.device
@@ -194,7 +224,10 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
             device = arg
     made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
     if device is not None and placed(device).type != made.device.type:
-        from rushlight.ops.meta.meta_tensors import moved  # loaded with the first tensor that has no elements
+        from rushlight.ops.meta.meta_tensors import (
+            moved,  # loaded with the first tensor that has no elements
+        )
+
         made = moved(made)
     if memory_format is not None:
         made = suggesting_format(made, memory_format)
@@ -203,16 +236,29 @@ def convert(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non
 
 def caster(d: dtypes.dtype) -> Callable:
     """x.float() and its like."""
+
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
         made = self if self._array.dtype == d.numpy else converted(self, d)
         return made if memory_format is None else suggesting_format(made, memory_format)
+
     cast.__doc__ = f"The tensor as {d}; itself if it is that already."
     return cast
 
 
 method(suggesting(convert, name="to"), "to")
 for name, d in dtypes.NAMES.items():
-    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
+    if name in (
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "long",
+        "int",
+        "short",
+        "bool",
+        "cfloat",
+        "cdouble",
+    ):
         method(caster(d), name)
 method(caster(dtypes.uint8), "byte")
 method(caster(dtypes.int8), "char")
@@ -235,8 +281,12 @@ def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
 
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """RuntimeError: there is only the CPU."""
-    raise NoCuda(explain("Torch not compiled with CUDA enabled", "leave .cuda() away, or use "
-                               ".to('cuda' if torch.cuda.is_available() else 'cpu')"))
+    raise NoCuda(
+        explain(
+            "Torch not compiled with CUDA enabled",
+            "leave .cuda() away, or use .to('cuda' if torch.cuda.is_available() else 'cpu')",
+        )
+    )
 
 
 for f, name in ((cpu, "cpu"), (cuda, "cuda")):

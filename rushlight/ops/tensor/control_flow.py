@@ -1,4 +1,5 @@
 """Branches, loops and checks as functions, for torch's compiler; here they run as plain Python."""
+
 from __future__ import annotations
 
 import math
@@ -17,11 +18,18 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     tensor([2., 2.])
     """
     if isinstance(pred, Tensor) and pred._array.size != 1:
-        raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
+        raise RuntimeError(
+            explain(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+        )
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError(explain("Expect both branches to be callable."))
     if not isinstance(operands, (tuple, list)):
-        raise RuntimeError(explain(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}."))
+        raise RuntimeError(
+            explain(
+                "Expect operands to be a tuple of possibly nested dict/list/tuple, but got "
+                f"{operands}."
+            )
+        )
     return (true_fn if pred else false_fn)(*operands)
 
 
@@ -31,7 +39,13 @@ def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None
     if message is not None and not callable(message):
         raise TypeError("message must be a callable")
     if not cond:
-        raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
+        raise kind(
+            explain(
+                str(message())
+                if message is not None
+                else "Expected cond to be True, but got False."
+            )
+        )
 
 
 def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
@@ -60,9 +74,13 @@ def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) 
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
+    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are
+    True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
-        raise TypeError(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
+        raise TypeError(
+            "cond must be a tensor of bool, but got "
+            f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
+        )
     check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
 
 
@@ -72,6 +90,7 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
 
 
 # -- symbolic numbers: here plain Python numbers ---------------------------------------------------
+
 
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
     """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.

@@ -1,4 +1,6 @@
-"""torch._foreach_add and the like: an op on each tensor of a list, as optimizers of one's own call it."""
+"""torch._foreach_add and the like: an op on each tensor of a list, as optimizers of one's own call
+it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,21 +10,84 @@ from rushlight.base.errors import explain
 from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor
 
-ALONE = ["abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
-         "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign",
-         "sin", "sinh", "sqrt", "tan", "tanh", "trunc"]
-WITH_OTHERS = ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min", "addcmul",
-               "addcdiv", "lerp", "copy"]
-REDUCED = ["norm", "powsum", "max", "mm"]                                          # these have no form that writes in place
-METHODS = {"max": "amax", "maximum": "clamp_min", "minimum": "clamp_max",          # which take numbers, too
-           "maximum_": "clamp_min_", "minimum_": "clamp_max_"}
+ALONE = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "clone",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
+WITH_OTHERS = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "maximum",
+    "minimum",
+    "clamp_max",
+    "clamp_min",
+    "addcmul",
+    "addcdiv",
+    "lerp",
+    "copy",
+]
+REDUCED = ["norm", "powsum", "max", "mm"]  # these have no form that writes in place
+METHODS = {
+    "max": "amax",
+    "maximum": "clamp_min",
+    "minimum": "clamp_max",  # which take numbers, too
+    "maximum_": "clamp_min_",
+    "minimum_": "clamp_max_",
+}
 # torch's names of what stands beside the list, in order; all can be given by position
-OPERANDS = ("other", "src", "tensor1", "tensors1", "mat2", "exponent", "ord", "scalar", "tensor2", "weight", "weights",
-            "value", "scalars")
+OPERANDS = (
+    "other",
+    "src",
+    "tensor1",
+    "tensors1",
+    "mat2",
+    "exponent",
+    "ord",
+    "scalar",
+    "tensor2",
+    "weight",
+    "weights",
+    "value",
+    "scalars",
+)
 
 
 def one(name: str) -> Callable[..., Any]:
-    """What _foreach_<name> does with one tensor and its operands: mostly the method of that name."""
+    """What _foreach_<name> does with one tensor and its operands: mostly the method of that
+    name."""
+
     def addc(x: Tensor, first: Tensor, second: Tensor, value: Any = 1) -> Tensor:
         return getattr(x, name)(first, second, value=value)
 
@@ -44,12 +109,15 @@ def foreach(name: str) -> Callable[..., Any]:
 
     def call(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         operands = [*args, *(kwargs.pop(k) for k in OPERANDS if k in kwargs)]
-        if name == "pow" and not isinstance(self, (list, tuple)):                  # 2 ** each
-            return tuple([self ** x for x in operands[0]])
+        if name == "pow" and not isinstance(self, (list, tuple)):  # 2 ** each
+            return tuple([self**x for x in operands[0]])
         found = [apply(x, *others, **kwargs) for x, others in zip(self, each(self, operands))]
         return self if name.endswith("_") else tuple(found)
+
     call.__name__ = call.__qualname__ = f"_foreach_{name}"
-    call.__doc__ = f"x.{name}(...) for each x of a list; lists among the arguments give each its own."
+    call.__doc__ = (
+        f"x.{name}(...) for each x of a list; lists among the arguments give each its own."
+    )
     return call
 
 
@@ -63,10 +131,22 @@ def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
     operands = [*operands[:2], *(a.tolist() if isinstance(a, Tensor) else a for a in operands[2:])]
     for a in operands:
         if isinstance(a, (list, tuple)) and len(a) != len(tensors):
-            raise RuntimeError(explain("Tensor lists must have the same number of tensors, got "
-                                       f"{len(tensors)} and {len(a)}"))
-    return [[a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))]
+            raise RuntimeError(
+                explain(
+                    "Tensor lists must have the same number of tensors, got "
+                    f"{len(tensors)} and {len(a)}"
+                )
+            )
+    return [
+        [a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))
+    ]
 
 
-MORE.update((f"_foreach_{name}", foreach(name)) for name in ALONE + WITH_OTHERS + REDUCED if name != "copy")
-MORE.update((f"_foreach_{name}_", foreach(name + "_")) for name in [*ALONE, *WITH_OTHERS, "zero"] if name != "clone")
+MORE.update(
+    (f"_foreach_{name}", foreach(name)) for name in ALONE + WITH_OTHERS + REDUCED if name != "copy"
+)
+MORE.update(
+    (f"_foreach_{name}_", foreach(name + "_"))
+    for name in [*ALONE, *WITH_OTHERS, "zero"]
+    if name != "clone"
+)

@@ -1,4 +1,6 @@
-"""torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older programs still use."""
+"""torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older
+programs still use."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import as_tensor, empty
 from rushlight.base.errors import explain
-from rushlight.core.build import MORE
-from rushlight.ops.tensor.casts import convert
 from rushlight.base.size import Size
+from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
+from rushlight.creation.factories import as_tensor, empty
+from rushlight.ops.tensor.casts import convert
 
 
 class tensortype(type):
@@ -27,28 +29,44 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): of these numbers."""
+        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): of these
+        numbers."""
         if size is not None or len(args) != 1 and data is None:
-            return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
+            return empty(
+                *((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device
+            )
         return cls.alone(args[0] if args else data, device)
 
     def alone(cls, given: Any, device: Any) -> Tensor:
-        """Of one argument: a tensor, a size, or numbers, whose memory is shared where it is NumPy's and of this dtype."""
+        """Of one argument: a tensor, a size, or numbers, whose memory is shared where it is NumPy's
+        and of this dtype."""
         if isinstance(given, Tensor):
             return cls.alias(given)
         if hasattr(given, "untyped"):
             return as_tensor(given, dtype=cls.dtype)
-        if isinstance(given, Size) or hasattr(given, "__index__") and not isinstance(given, (bool, np.bool_, np.ndarray)):
+        if (
+            isinstance(given, Size)
+            or hasattr(given, "__index__")
+            and not isinstance(given, (bool, np.bool_, np.ndarray))
+        ):
             return empty(given, dtype=cls.dtype, device=device)
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
-            raise TypeError(explain(f"new(): data must be a sequence (got {type(given).__name__})",
-                                    f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number"))
+            raise TypeError(
+                explain(
+                    f"new(): data must be a sequence (got {type(given).__name__})",
+                    f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number",
+                )
+            )
         return as_tensor(given, dtype=cls.dtype, device=device)
 
     def alias(cls, other: Tensor) -> Tensor:
         if other.dtype is not cls.dtype:
-            raise TypeError(explain(f"expected a tensor of {cls.dtype}, but got {other.dtype}",
-                                    f"x.to({cls.dtype}) converts"))
+            raise TypeError(
+                explain(
+                    f"expected a tensor of {cls.dtype}, but got {other.dtype}",
+                    f"x.to({cls.dtype}) converts",
+                )
+            )
         return other.detach()  # type: ignore[no-any-return]
 
     def __instancecheck__(cls, other: Any) -> bool:
@@ -58,32 +76,57 @@ class tensortype(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-TYPES = {f"{d.scalar_type}Tensor": d for d in dtypes.DTYPES if not d.is_complex and d.scalar_type[:4] != "UInt"}
-MORE.update((name, tensortype(name, (), {"dtype": d, "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
+TYPES = {
+    f"{d.scalar_type}Tensor": d
+    for d in dtypes.DTYPES
+    if not d.is_complex and d.scalar_type[:4] != "UInt"
+}
+MORE.update(
+    (
+        name,
+        tensortype(
+            name,
+            (),
+            {
+                "dtype": d,
+                "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
 
     >>> rushlight.{name}([1, 0]).dtype
     {d}
-    """})) for name, d in TYPES.items())
+    """,
+            },
+        ),
+    )
+    for name, d in TYPES.items()
+)
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type, the tensor converted."""
+    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type,
+    the tensor converted."""
     if dtype is None:
         return f"torch.{self.dtype.scalar_type}Tensor"
     return convert(self, meant(dtype))
 
 
 def meant(dtype: Any) -> dtypes.dtype:
-    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the default one."""
+    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the
+    default one."""
     if dtype in (Tensor, "torch.Tensor"):
         return dtypes.get_default_dtype()
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.")
         if name.startswith("cuda."):
-            raise TypeError(explain(f"type {dtype} not available. Torch not compiled with CUDA enabled.",
-                                    f"ask torch.cuda.is_available() first, or say torch.{name[5:]}"))
+            raise TypeError(
+                explain(
+                    f"type {dtype} not available. Torch not compiled with CUDA enabled.",
+                    f"ask torch.cuda.is_available() first, or say torch.{name[5:]}",
+                )
+            )
         if name not in TYPES:
-            raise ValueError(explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32"))
+            raise ValueError(
+                explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32")
+            )
         return TYPES[name]
     return dtype.dtype if isinstance(dtype, tensortype) else dtypes.as_dtype(dtype)
 
@@ -101,7 +144,8 @@ def set_default_tensor_type(t: Any) -> None:
 
 @method
 def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) of these numbers. `new_tensor` is newer.
+    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) of these numbers.
+    `new_tensor` is newer.
 
     >>> rushlight.ones(1).new([2, 3])
     tensor([2., 3.])
@@ -111,7 +155,8 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _called(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """What `Tensor(...)` holds: another tensor's elements as they are, or what the type of the default dtype makes."""
+    """What `Tensor(...)` holds: another tensor's elements as they are, or what the type of the
+    default dtype makes."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0]
     return tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)

@@ -1,31 +1,35 @@
-"""Names of nodes where torch has several ops and the table one: each a function of the node, asked when it is shown; and
-where torch has one op and we have several: `called`."""
+"""Names of nodes where torch has several ops and the table one: each a function of the node, asked
+when it is shown; and where torch has one op and we have several: `called`."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
 
-from rushlight.core.node import Node
 from rushlight.core.families import POINTS
+from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
-    """torch multiplies two matrices; stacks of them it folds into one, and takes the result apart."""
+    """torch multiplies two matrices; stacks of them it folds into one, and takes the result
+    apart."""
     return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
 
 
 def of_linear(node: Any) -> str:
-    """With a bias addmm, and without one a product; for other than matrices torch folds the input into a matrix."""
+    """With a bias addmm, and without one a product; for other than matrices torch folds the input
+    into a matrix."""
     if node.edges[2] is not None:
         return "AddmmBackward0" if len(node.shape) == 2 else "ViewBackward0"
     return "SqueezeBackward4" if len(node.shape) == 1 else of_product(node)
 
 
 def of_index(node: Any) -> str:
-    """The last part of an index that changes anything: x[0] selects, x[:, None] unsqueezes, x[1:] slices."""
-    key = node.saved[-1] if node.saved else ()    # freed by backward
+    """The last part of an index that changes anything: x[0] selects, x[:, None] unsqueezes, x[1:]
+    slices."""
+    key = node.saved[-1] if node.saved else ()  # freed by backward
     for part in reversed(key):
         if part is None or part is True:
             return "UnsqueezeBackward0"
@@ -37,20 +41,27 @@ def of_index(node: Any) -> str:
 
 
 def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
-    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a squeezed two."""
+    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a
+    squeezed two."""
+
     def name(node: Any) -> str:
-        shape = node.shape or (node.saved[-1][0][0] if node.saved else (1, 1, 1, 1))    # with indices: of the first output
+        shape = node.shape or (
+            node.saved[-1][0][0] if node.saved else (1, 1, 1, 1)
+        )  # with indices: of the first output
         n = len(shape) - 2
         return "SqueezeBackward1" if n == 1 else f"{kind}{n}D{indices}Backward0"
+
     return name
 
 
 def of_reduction(kind: str) -> Callable[[Any], str]:
     """`kind`, then 0 for all elements, 1 along dimensions."""
+
     def name(node: Any) -> str:
-        kept = node.saved[-1] if node.saved else None                                   # freed by backward
+        kept = node.saved[-1] if node.saved else None  # freed by backward
         whole = not node.shape if kept is None else kept is POINTS[len(kept)]
         return f"{kind}Backward{0 if whole else 1}"
+
     return name
 
 
@@ -61,24 +72,38 @@ def of_power(node: Any) -> str:
 
 
 def beyond(node: Any) -> tuple:
-    """What a node leads to, and those before it that show under its name: torch has one for all of them."""
+    """What a node leads to, and those before it that show under its name: torch has one for all of
+    them."""
     found = Node.next_functions.fget(node)  # type: ignore[attr-defined]
     for part, _ in found:
-        if part is not None and part.name() == node.name() and "next_functions" not in vars(type(part)):
+        if (
+            part is not None
+            and part.name() == node.name()
+            and "next_functions" not in vars(type(part))
+        ):
             return tuple(part.next_functions)
     return found  # type: ignore[no-any-return]
 
 
-RENAMED: dict[tuple[type, str], type] = {}        # bounded: a class for each op and name in this package
+RENAMED: dict[tuple[type, str], type] = {}  # bounded: a class for each op and name in this package
 
 
 def called(t: Tensor, name: str) -> Tensor:
-    """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5, grad_fn=<MseLossBackward0>)`."""
+    """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5,
+    grad_fn=<MseLossBackward0>)`."""
     node = t._node
     if node is not None and not node.leaf:
         kind = type(node)
         if (kind, name) not in RENAMED:
-            RENAMED[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": Node.__module__, "name": Node.name,
-                                                       "next_functions": property(beyond)})
+            RENAMED[kind, name] = type(
+                name,
+                (kind,),
+                {
+                    "__slots__": (),
+                    "__module__": Node.__module__,
+                    "name": Node.name,
+                    "next_functions": property(beyond),
+                },
+            )
         node.__class__ = RENAMED[kind, name]
     return t

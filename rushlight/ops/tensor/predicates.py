@@ -1,4 +1,5 @@
 """Questions about tensors, and what is done with Python functions or by torch's names only."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -8,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.views import assign, check_shape, wrote
 from rushlight.base.errors import explain
 from rushlight.core.build import MORE, unrecorded
-from rushlight.ops.tensor.storage_classes import between_processes
 from rushlight.core.tensor import Tensor, created, from_array, method
+from rushlight.core.views import assign, check_shape, wrote
+from rushlight.ops.tensor.storage_classes import between_processes
 
 # Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
 WRITING = """
@@ -97,7 +98,8 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether `share_memory_` has been called: processes that this one forks see each other's writes."""
+    """Whether `share_memory_` has been called: processes that this one forks see each other's
+    writes."""
     return between_processes(self._array)
 
 
@@ -105,7 +107,12 @@ def is_shared(self: Tensor) -> bool:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both are the same memory, seen in the same way."""
     a, b = self._array, tensor._array
-    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.size > 0
+    return (
+        a.ctypes.data == b.ctypes.data
+        and a.shape == b.shape
+        and a.strides == b.strides
+        and a.size > 0
+    )
 
 
 @method
@@ -137,17 +144,23 @@ def typename(obj: Any) -> str:
     return home + kind.__qualname__
 
 
-# -- written with Python's functions -------------------------------------------------------------------------------------
+# -- written with Python's functions ---------------------------------------------------------------
+
 
 def check_unrecorded(x: Tensor, name: str) -> None:
     if x.requires_grad:
-        raise RuntimeError(explain(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
-                                   "instead."))
+        raise RuntimeError(
+            explain(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                "instead."
+            )
+        )
 
 
 @method
 def apply_(self: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by what a Python function gives for it; slow. RuntimeError if the tensor requires grad.
+    """Each element replaced by what a Python function gives for it; slow. RuntimeError if the
+    tensor requires grad.
 
     >>> rushlight.tensor([1., 2.]).apply_(lambda x: x + 1)
     tensor([2., 3.])
@@ -168,7 +181,8 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
 
 @method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires grad."""
+    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires
+    grad."""
     return mapped(self, (x, y), callable, "map2_")
 
 
@@ -177,24 +191,37 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
         check_unrecorded(t, name)
         check_shape(self, t, name)
         if t.dtype is not self.dtype:
-            raise TypeError(explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
-                                    f"x.to({self.dtype}) converts"))
-    rows = [np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist() for t in (self, *others)]
+            raise TypeError(
+                explain(
+                    f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
+                    f"x.to({self.dtype}) converts",
+                )
+            )
+    rows = [
+        np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist()
+        for t in (self, *others)
+    ]
     return made_by(self, (callable(*row) for row in zip(*rows)), name)
 
 
 def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
-    """The tensor with what a Python function gave for its elements. TypeError for what is no number."""
+    """The tensor with what a Python function gave for its elements. TypeError for what is no
+    number."""
     found = list(values)
     for value in found:
         if not isinstance(value, (Number, Tensor)):
-            raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
+            raise TypeError(
+                explain(
+                    f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"
+                )
+            )
     return assign(x, from_array(np.array(found, x._array.dtype).reshape(x._array.shape)), name)
 
 
 @method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """The number written along the main diagonal; with `wrap` it begins again below in a tall matrix.
+    """The number written along the main diagonal; with `wrap` it begins again below in a tall
+    matrix.
 
     RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
 
@@ -208,8 +235,13 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
     a = self._array
-    if a.dtype.char in "fd" and fill_value.__class__ in (int, float) and a.__class__ is np.ndarray and a.flags.writeable \
-            and unrecorded(self, ()):
+    if (
+        a.dtype.char in "fd"
+        and fill_value.__class__ in (int, float)
+        and a.__class__ is np.ndarray
+        and a.flags.writeable
+        and unrecorded(self, ())
+    ):
         np.fill_diagonal(a, fill_value, wrap)
         wrote(self)
         return self
@@ -230,7 +262,8 @@ def get_device(self: Tensor) -> int:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again.
+    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be
+    used again.
 
     >>> with rushlight.inference_mode():
     ...     x = rushlight.ones(2)
@@ -241,7 +274,9 @@ def is_inference(self: Tensor) -> bool:
 
 
 MORE["typename"] = typename
-MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))
+MORE.update(
+    (name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split())
+)
 
 
 @method
@@ -252,7 +287,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that is shared with the processes that this one forks from now on.
+    """Move the elements to memory that is shared with the processes that this one forks from now
+    on.
 
     Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
 
@@ -261,8 +297,13 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     if not is_shared(self):
         from mmap import mmap  # none in a browser
+
         if self._viewing is not None:
-            raise RuntimeError(explain("share_memory_ of a view would leave its base where it is", "share the base"))
+            raise RuntimeError(
+                explain(
+                    "share_memory_ of a view would leave its base where it is", "share the base"
+                )
+            )
         old = self._array
         self._array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
         self._array[...] = old

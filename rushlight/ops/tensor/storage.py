@@ -1,4 +1,6 @@
-"""The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
+"""The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes,
+`x.storage()` in elements."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,20 +9,26 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.mode import mode
-from rushlight.base.errors import explain
 from rushlight.base.array_memory import owner
-from rushlight.core.build import MORE
-from rushlight.ops.tensor.storage_classes import Storage, TypedStorage, UntypedStorage, in_file
-from rushlight.ops.shape.as_strided import as_strided
+from rushlight.base.errors import explain
 from rushlight.base.size import in_order
+from rushlight.core.build import MORE
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, method, noticed
+from rushlight.ops.shape.as_strided import as_strided
+from rushlight.ops.tensor.storage_classes import Storage, TypedStorage, UntypedStorage, in_file
 
 
-def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: dtypes.dtype | None = None,
-              requires_grad: bool = False) -> Tensor:
-    """A tensor of the first `size` numbers of a file, read where they are needed; with `shared` what is written into it goes
-    into the file, which is made, and grows, if need be.
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: dtypes.dtype | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the first `size` numbers of a file, read where they are needed; with `shared`
+    what is written into it goes into the file, which is made, and grows, if need be.
 
     RuntimeError if there are not as many. `numpy.ndarray.tofile` writes such files.
 
@@ -36,14 +44,22 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
 
 
 def bytes_of(x: Tensor) -> Any:
-    """The bytes of the array that owns the tensor's memory, (n,) uint8; on \"meta\" what stands for them."""
+    """The bytes of the array that owns the tensor's memory, (n,) uint8; on \"meta\" what stands for
+    them."""
     noticed(x)
     if x.is_meta:
         return type(x._root._array)((x._root.nbytes,), np.dtype(np.uint8))
     all_of_it = owner(x._array)
-    inner_first = all_of_it.transpose(np.argsort([-step for step in all_of_it.strides], kind="stable"))
+    inner_first = all_of_it.transpose(
+        np.argsort([-step for step in all_of_it.strides], kind="stable")
+    )
     if not inner_first.flags.c_contiguous:
-        raise RuntimeError(explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "x.contiguous() has none"))
+        raise RuntimeError(
+            explain(
+                f"the memory of this tensor has gaps: shape {tuple(x.shape)}",
+                "x.contiguous() has none",
+            )
+        )
     return inner_first.reshape(-1).view(np.uint8)
 
 
@@ -69,29 +85,54 @@ def storage(self: Tensor) -> TypedStorage:
 
 
 @method
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
-         stride: Sequence[int] | None = None) -> Tensor:
-    """The tensor itself on other memory: that of a tensor or a storage, whole or from an element on, in a size and steps;
-    without a source on none. Returns the tensor.
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """The tensor itself on other memory: that of a tensor or a storage, whole or from an element
+    on, in a size and steps; without a source on none. Returns the tensor.
 
-    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind the memory's end.
+    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind
+    the memory's end.
 
     >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
     tensor([1., 4.])
     """
     if self._node is not None and mode().grad:
-        raise RuntimeError(explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()"))
+        raise RuntimeError(
+            explain(
+                "set_(): a tensor that requires grad keeps its memory",
+                "detach() it, or use no_grad()",
+            )
+        )
     if isinstance(source, (Tensor, TypedStorage)) and source.dtype is not self.dtype:
-        raise RuntimeError(explain(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
-                                   "convert it with .to(dtype)"))
+        raise RuntimeError(
+            explain(
+                f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
+                "convert it with .to(dtype)",
+            )
+        )
     if isinstance(source, Tensor) and size is None:
         made = source.detach()  # type: ignore[attr-defined]
     else:
-        memory = np.empty(0, np.uint8) if source is None else bytes_of(source) if isinstance(source, Tensor) else \
-            source.untyped().cells
+        memory = (
+            np.empty(0, np.uint8)
+            if source is None
+            else bytes_of(source)
+            if isinstance(source, Tensor)
+            else source.untyped().cells
+        )
         made = from_array(memory.view(self.dtype.numpy))
         if size is not None:
-            made = as_strided(made, tuple(size), in_order(tuple(size)) if stride is None else tuple(stride), storage_offset)
+            made = as_strided(
+                made,
+                tuple(size),
+                in_order(tuple(size)) if stride is None else tuple(stride),
+                storage_offset,
+            )
     self.data = made
     self._viewing, self._writes = made._viewing, made._writes
     return self
@@ -110,4 +151,9 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, Storage)
 
 
-MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage, from_file=from_file)
+MORE.update(
+    UntypedStorage=UntypedStorage,
+    TypedStorage=TypedStorage,
+    is_storage=is_storage,
+    from_file=from_file,
+)

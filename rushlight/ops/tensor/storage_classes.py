@@ -1,4 +1,6 @@
-"""Storages, the memory of tensors as torch's programs ask for it: of bytes, and of elements of a dtype."""
+"""Storages, the memory of tensors as torch's programs ask for it: of bytes, and of elements of a
+dtype."""
+
 from __future__ import annotations
 
 import os
@@ -10,14 +12,15 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
+from rushlight.base.array_memory import owner, twin
 from rushlight.base.device import CPU
 from rushlight.base.errors import explain
-from rushlight.base.array_memory import owner, twin
 from rushlight.core.build import MORE
 
 
 class Storage:
-    """What storages of bytes and of elements have in common: `cells`, an array (n,), or what stands for one on "meta"."""
+    """What storages of bytes and of elements have in common: `cells`, an array (n,), or what stands
+    for one on "meta"."""
 
     cells: Any
     is_cuda = is_sparse = is_hpu = False
@@ -29,10 +32,14 @@ class Storage:
         self.cells = cells
         return self
 
-    device = property(lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device, doc="Where it lives.")
+    device = property(
+        lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device,
+        doc="Where it lives.",
+    )
 
     def is_shared(self) -> bool:
-        """Whether the processes that this one forks see each other's writes, as after `share_memory_` of a tensor."""
+        """Whether the processes that this one forks see each other's writes, as after
+        `share_memory_` of a tensor."""
         return between_processes(self.cells)
 
     def nbytes(self) -> int:
@@ -63,11 +70,14 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """A place or a slice. IndexError where there is none such, RuntimeError for what is neither."""
+        """A place or a slice. IndexError where there is none such, RuntimeError for what is
+        neither."""
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
-            raise RuntimeError(explain(f"can't index a {type(self)} with {type(index)}", "give an int"))
+            raise RuntimeError(
+                explain(f"can't index a {type(self)} with {type(index)}", "give an int")
+            )
         if not -len(self) <= index < len(self):
             raise IndexError(explain(f"index {index} out of range for storage of size {len(self)}"))
         return index
@@ -82,9 +92,12 @@ class Storage:
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:
-        """The numbers of another storage of this size written into it, converted. Returns the storage."""
+        """The numbers of another storage of this size written into it, converted. Returns the
+        storage."""
         if len(source) != len(self):
-            raise RuntimeError(explain(f"size does not match, self was {len(self)} but source was {len(source)}"))
+            raise RuntimeError(
+                explain(f"size does not match, self was {len(self)} but source was {len(source)}")
+            )
         self.cells[...] = source.cells
         return self
 
@@ -111,14 +124,23 @@ class UntypedStorage(Storage):
         self.cells = numbers(args, dtypes.uint8, type(self))
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
-                    dtype: dtypes.dtype = dtypes.uint8) -> UntypedStorage:
-        """A copy of the bytes of another object, where it is of numbers whose bytes stand in the order of this machine."""
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str = "native",
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: dtypes.dtype = dtypes.uint8,
+    ) -> UntypedStorage:
+        """A copy of the bytes of another object, where it is of numbers whose bytes stand in the
+        order of this machine."""
         return cls.on(read(buffer, byte_order, count, offset, dtype).view(np.uint8))
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file, read where they are needed; with `shared` what is written goes into the file."""
+        """The bytes of a file, read where they are needed; with `shared` what is written goes into
+        the file."""
         return cls.on(in_file(filename, shared, nbytes))
 
     def untyped(self) -> UntypedStorage:
@@ -146,7 +168,11 @@ class UntypedStorage(Storage):
         return UntypedStorage.on(found) if isinstance(found, ndarray) else int(found)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and len(self) == len(other)
+        return (
+            isinstance(other, UntypedStorage)
+            and self.data_ptr() == other.data_ptr()
+            and len(self) == len(other)
+        )
 
     def __hash__(self) -> int:
         return hash((self.data_ptr(), len(self)))
@@ -159,7 +185,8 @@ class UntypedStorage(Storage):
 class TypedStorage(Storage):
     """numbers that tensors stand on, of one dtype; older than `untyped_storage`.
 
-    Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the bytes of another storage.
+    Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the
+    bytes of another storage.
 
     >>> rushlight.TypedStorage([1., 2.], dtype=rushlight.float32).tolist()
     [1.0, 2.0]
@@ -167,14 +194,28 @@ class TypedStorage(Storage):
 
     dtype: dtypes.dtype
 
-    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: dtypes.dtype | None = None, device: Any = None):
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: Any = None,
+        dtype: dtypes.dtype | None = None,
+        device: Any = None,
+    ):
         if wrap_storage is not None and (args or dtype is None):
-            raise RuntimeError(explain("TypedStorage.__init__ received an invalid combination of arguments. Expected one of "
-                                       "(*, dtype), (size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
-                                       "name the dtype of the bytes, and leave numbers away"))
+            raise RuntimeError(
+                explain(
+                    "TypedStorage.__init__ received an invalid combination of arguments. Expected "
+                    "one of "
+                    "(*, dtype), (size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
+                    "name the dtype of the bytes, and leave numbers away",
+                )
+            )
         self.dtype = dtype or dtypes.get_default_dtype()
-        self.cells = numbers(args, self.dtype, type(self)) if wrap_storage is None else \
-            seen(wrap_storage.untyped().cells, self.dtype)
+        self.cells = (
+            numbers(args, self.dtype, type(self))
+            if wrap_storage is None
+            else seen(wrap_storage.untyped().cells, self.dtype)
+        )
 
     @classmethod
     def on(cls, cells: Any) -> TypedStorage:
@@ -183,30 +224,53 @@ class TypedStorage(Storage):
         return self
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
-        """A copy of the bytes of another object as numbers, in the order 'native', 'little' or 'big': FloatStorage."""
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
+    ) -> TypedStorage:
+        """A copy of the bytes of another object as numbers, in the order 'native', 'little' or
+        'big': FloatStorage."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
-            raise RuntimeError(explain("from_buffer: only supported for subclasses of TypedStorage",
-                                       "torch.FloatStorage has it"))
+            raise RuntimeError(
+                explain(
+                    "from_buffer: only supported for subclasses of TypedStorage",
+                    "torch.FloatStorage has it",
+                )
+            )
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
 
     def untyped(self) -> UntypedStorage:
         """Its bytes."""
         cells = self.cells
-        return UntypedStorage.on(cells.view(np.uint8) if isinstance(cells, ndarray) else
-                                 type(cells)((cells.nbytes,), np.dtype(np.uint8)))
+        return UntypedStorage.on(
+            cells.view(np.uint8)
+            if isinstance(cells, ndarray)
+            else type(cells)((cells.nbytes,), np.dtype(np.uint8))
+        )
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
-        """The first numbers of a file, read where they are needed; with `shared` what is written goes into the file."""
+        """The first numbers of a file, read where they are needed; with `shared` what is written
+        goes into the file."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
-            raise RuntimeError(explain("from_file can only be called on derived classes", "torch.FloatStorage has it"))
-        return TypedStorage.on(in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy))
+            raise RuntimeError(
+                explain(
+                    "from_file can only be called on derived classes", "torch.FloatStorage has it"
+                )
+            )
+        return TypedStorage.on(
+            in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy)
+        )
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
         if dtype not in (None, self.dtype):
-            raise RuntimeError(explain(f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but got "  # type: ignore
-                                       f"{self.dtype.scalar_type}", "convert the storage, or give its untyped() bytes"))
+            raise RuntimeError(
+                explain(
+                    f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but "
+                    "got "  # type: ignore
+                    f"{self.dtype.scalar_type}",
+                    "convert the storage, or give its untyped() bytes",
+                )
+            )
         return self.cells
 
     def type(self) -> str:
@@ -223,13 +287,20 @@ class TypedStorage(Storage):
         return dtypes.plain(self.cells[self.within(index)].reshape(1))[0].item()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypedStorage) and self.untyped() == other.untyped() and self.dtype is other.dtype
+        return (
+            isinstance(other, TypedStorage)
+            and self.untyped() == other.untyped()
+            and self.dtype is other.dtype
+        )
 
-    __hash__ = None                               # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         lines = "".join(f" {value}\n" for value in self.tolist())
-        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
+        return (
+            f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size "
+            f"{len(self)}]"
+        )
 
 
 class storagetype(type):
@@ -254,7 +325,7 @@ class storagetype(type):
 def seen(cells: Any, dtype: dtypes.dtype) -> Any:
     """Bytes in another dtype, as far as they are whole elements of it."""
     if isinstance(cells, ndarray):
-        return cells[:cells.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
+        return cells[: cells.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
     return type(cells)((cells.nbytes // dtype.itemsize,), dtype.numpy)
 
 
@@ -262,42 +333,72 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
     """The cells of a storage that is made of nothing, of a size or of a sequence."""
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
-        raise RuntimeError(explain(f"{name}: a storage is made of one size, or of one sequence of numbers, not "
-                                   f"of {len(given)}"))
+        raise RuntimeError(
+            explain(
+                f"{name}: a storage is made of one size, or of one sequence of numbers, not "
+                f"of {len(given)}"
+            )
+        )
     if hasattr(data, "__index__"):
         if data < 0:
             raise RuntimeError(explain(f"{name}: a storage has no {data} elements"))
         return np.zeros(data, dtype.numpy)
     if isinstance(data, str) or not isinstance(data, (Sequence, ndarray, Storage)):
-        raise TypeError(explain(f"{name}: new(): invalid data type '{type(data).__name__}'",
-                                "give a size or a list of numbers"))
+        raise TypeError(
+            explain(
+                f"{name}: new(): invalid data type '{type(data).__name__}'",
+                "give a size or a list of numbers",
+            )
+        )
     data = data.tolist() if isinstance(data, Storage) else data
     for value in data:
-        if not isinstance(value, Number if dtype.category >= dtypes.FLOATING else (int, np.integer)):
-            raise RuntimeError(explain(f"{name}: tried to construct a storage from a sequence ({type(data).__name__}), but "
-                                       f"one of the items was of type {type(value).__name__} instead of int"))
+        if not isinstance(
+            value, Number if dtype.category >= dtypes.FLOATING else (int, np.integer)
+        ):
+            raise RuntimeError(
+                explain(
+                    f"{name}: tried to construct a storage from a sequence "
+                    f"({type(data).__name__}), but "
+                    f"one of the items was of type {type(value).__name__} instead of int"
+                )
+            )
     return np.array(data, dtype.numpy)
 
 
-def read(buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype) -> ndarray:
+def read(
+    buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype
+) -> ndarray:
     """Numbers of a buffer from a byte on, (count,), their bytes in this machine's order."""
     if byte_order is None and dtype.itemsize > 1:
-        raise RuntimeError(explain("function missing required argument 'byte_order' (pos 2)", "'native', 'little' or 'big'"))
+        raise RuntimeError(
+            explain(
+                "function missing required argument 'byte_order' (pos 2)",
+                "'native', 'little' or 'big'",
+            )
+        )
     if byte_order not in (None, "native", "little", "big"):
-        raise ValueError(explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"))
+        raise ValueError(
+            explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+        )
     there = {"little": "<", "big": ">"}.get(byte_order or "", "=")
-    if dtype.numpy.kind == "V":                   # bfloat16, which knows no order: by way of its bits
+    if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
         return bits.astype(np.uint16).view(dtype.numpy)
     return np.frombuffer(buffer, dtype.numpy.newbyteorder(there), count, offset).astype(dtype.numpy)
 
 
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
-    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and it grows if need be."""
+    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and
+    it grows if need be."""
     mode = ("r+" if os.path.exists(filename) else "w+") if shared else "c"
     if mode == "c" and nbytes > os.path.getsize(filename):
-        raise RuntimeError(explain(f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
-                                   f"{os.path.getsize(filename)}", "shared=True lets it grow"))
+        raise RuntimeError(
+            explain(
+                f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
+                f"{os.path.getsize(filename)}",
+                "shared=True lets it grow",
+            )
+        )
     return np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None))
 
 
@@ -309,18 +410,34 @@ def between_processes(array: Any) -> bool:
 def converter(dtype: dtypes.dtype) -> Any:
     def convert(self: TypedStorage) -> TypedStorage:
         return self.converted(dtype)
+
     convert.__doc__ = f"Its numbers in {dtype}."
     return convert
 
 
-STORAGES = {f"{d.scalar_type}Storage": d for d in dtypes.NAMES.values() if d.scalar_type[:4] != "UInt"}
-MORE.update((name, storagetype(name, (TypedStorage,), {"dtype": d, "__doc__": f"""s = {name}(numbers): memory of {d}.
+STORAGES = {
+    f"{d.scalar_type}Storage": d for d in dtypes.NAMES.values() if d.scalar_type[:4] != "UInt"
+}
+MORE.update(
+    (
+        name,
+        storagetype(
+            name,
+            (TypedStorage,),
+            {
+                "dtype": d,
+                "__doc__": f"""s = {name}(numbers): memory of {d}.
 
     Older than `untyped_storage`, as all typed storages. NotImplementedError for numbers of a dtype that is only a name.
 
     >>> rushlight.{name}.dtype
     {d}
-    """})) for name, d in STORAGES.items())
+    """,
+            },
+        ),
+    )
+    for name, d in STORAGES.items()
+)
 for name in ("float", "double", "half", "int", "long", "short", "char", "byte", "bool", "bfloat16"):
     of = {"char": dtypes.int8, "byte": dtypes.uint8}.get(name) or dtypes.NAMES[name]
     setattr(TypedStorage, name, converter(of))

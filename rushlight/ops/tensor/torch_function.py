@@ -1,13 +1,14 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-Plain programs pay nothing for it. A class that inherits from Tensor gets `Asking` between itself and Tensor, with methods
-that ask `__torch_function__`; and with the first such class the functions learn to look at their arguments: they stay what
-they are, whoever knows them by whatever name, with other code (`let_ask`). What a function does inside asks nobody again.
-(To look at the arguments in any program would cost each op 15 ns, and 70 each function that is made of ops: an op finds out
-by itself that an argument has no array, but what is made of ops would find out in the midst of its work.)
-Functions that write (`torch.relu_(x)`) ask nobody, methods that write do. Attributes are asked for where they are tensors
-(`x.T`, `x.data`), not `x.shape` and its like.
-"""
+Plain programs pay nothing for it. A class that inherits from Tensor gets `Asking` between itself
+and Tensor, with methods that ask `__torch_function__`; and with the first such class the functions
+learn to look at their arguments: they stay what they are, whoever knows them by whatever name, with
+other code (`let_ask`). What a function does inside asks nobody again. (To look at the arguments in
+any program would cost each op 15 ns, and 70 each function that is made of ops: an op finds out by
+itself that an argument has no array, but what is made of ops would find out in the midst of its
+work.) Functions that write (`torch.relu_(x)`) ask nobody, methods that write do. Attributes are
+asked for where they are tensors (`x.T`, `x.data`), not `x.shape` and its like."""
+
 from __future__ import annotations
 
 import sys
@@ -19,27 +20,89 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from rushlight.base.text import define
-from rushlight.core.tensor_copy_pickle import disabled
 from rushlight.base.errors import explain
+from rushlight.base.text import define
 from rushlight.core import lazy
 from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
+from rushlight.core.tensor_copy_pickle import disabled
 
-asleep: ContextVar[Any] = ContextVar("asleep", default=False)  # true while functions are to ask nobody: the one that asked
-NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
-modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())     # that are entered, the innermost last
-SILENT = {"is_tensor", "is_storage", "tensor", "as_tensor", "asarray", "from_numpy", "from_file", "from_dlpack", "save",
-          "load", "compile", "typename", "result_type", "can_cast", "promote_types", "manual_seed", "get_default_dtype",
-          "set_default_dtype", "vmap", "export", "explain", "contributions", "is_grad_enabled", "is_inference_mode_enabled"}
-PLAIN = {Tensor, int, float, bool, str, type(None)}     # what has nothing to say
-TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")           # attributes that are tensors
-APART = {"__new__", "__init__", "__init_subclass__", "__hash__", "__reduce_ex__", "__deepcopy__", "__array__",
-         "__setstate__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "as_subclass"}
-SPELLINGS = {"add": "add", "radd": "add", "mul": "mul", "rmul": "mul", "sub": "sub", "truediv": "div", "matmul": "matmul",
-             "neg": "neg", "abs": "abs", "gt": "gt", "lt": "lt", "ge": "ge", "le": "le", "iadd": "add_", "isub": "sub_",
-             "imul": "mul_", "itruediv": "div_", "invert": "bitwise_not"}  # operators, and the methods that they are
-made: list[type] = []                             # `Asking`, once there is somebody to ask
+asleep: ContextVar[Any] = ContextVar(
+    "asleep", default=False
+)  # true while functions are to ask nobody: the one that asked
+NAMESPACES = (
+    "rushlight",
+    "rushlight.nn.functional",
+    "rushlight.linalg",
+    "rushlight.fft",
+    "rushlight.special",
+)
+modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar(
+    "modes", default=()
+)  # that are entered, the innermost last
+SILENT = {
+    "is_tensor",
+    "is_storage",
+    "tensor",
+    "as_tensor",
+    "asarray",
+    "from_numpy",
+    "from_file",
+    "from_dlpack",
+    "save",
+    "load",
+    "compile",
+    "typename",
+    "result_type",
+    "can_cast",
+    "promote_types",
+    "manual_seed",
+    "get_default_dtype",
+    "set_default_dtype",
+    "vmap",
+    "export",
+    "explain",
+    "contributions",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+}
+PLAIN = {Tensor, int, float, bool, str, type(None)}  # what has nothing to say
+TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
+APART = {
+    "__new__",
+    "__init__",
+    "__init_subclass__",
+    "__hash__",
+    "__reduce_ex__",
+    "__deepcopy__",
+    "__array__",
+    "__setstate__",
+    "__array_wrap__",
+    "__dlpack__",
+    "__dlpack_device__",
+    "as_subclass",
+}
+SPELLINGS = {
+    "add": "add",
+    "radd": "add",
+    "mul": "mul",
+    "rmul": "mul",
+    "sub": "sub",
+    "truediv": "div",
+    "matmul": "matmul",
+    "neg": "neg",
+    "abs": "abs",
+    "gt": "gt",
+    "lt": "lt",
+    "ge": "ge",
+    "le": "le",
+    "iadd": "add_",
+    "isub": "sub_",
+    "imul": "mul_",
+    "itruediv": "div_",
+    "invert": "bitwise_not",
+}  # operators, and the methods that they are
+made: list[type] = []  # `Asking`, once there is somebody to ask
 LEARNING = RLock()
 
 
@@ -50,7 +113,7 @@ class DisableTorchFunctionSubclass:
         self.__dict__.setdefault("tokens", []).append(asleep.set(True))
 
     def __exit__(self, *exc: object) -> None:
-        asleep.reset(self.tokens.pop())           # type: ignore[attr-defined]
+        asleep.reset(self.tokens.pop())  # type: ignore[attr-defined]
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
@@ -67,18 +130,22 @@ def asked(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def speaks(kind: type) -> bool:
-    """Whether objects of this class are asked: tensors of users' classes, not our own sparse ones, and what is no tensor."""
+    """Whether objects of this class are asked: tensors of users' classes, not our own sparse ones,
+    and what is no tensor."""
     if issubclass(kind, Tensor):
         return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
     return hasattr(kind, "__torch_function__") and kind is not type
 
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
-    """One of each class that has a say, in the order in which they are asked: from the left, subclasses first."""
+    """One of each class that has a say, in the order in which they are asked: from the left,
+    subclasses first."""
     found: list[Any] = []
     for a in asked(args):
         if all(type(a) is not type(b) for b in found):
-            place = next((i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found))
+            place = next(
+                (i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found)
+            )
             found.insert(place, a)
     return found
 
@@ -98,8 +165,11 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """What the classes of the arguments make of the function: the first answer that is not NotImplemented.
+def handle_torch_function(
+    public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the classes of the arguments make of the function: the first answer that is not
+    NotImplemented.
 
     TypeError if all of them say NotImplemented.
     """
@@ -110,21 +180,34 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
         if answer is not NotImplemented:
             return answer
     name = getattr(public_api, "__name__", public_api)
-    raise TypeError(explain(f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned "
-                            f"NotImplemented: no implementation found for '{name}' on types that implement "
-                            f"__torch_function__: {[t.__name__ for t in types]}",
-                            "let one of them return something else than NotImplemented"))
+    raise TypeError(
+        explain(
+            f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers "
+            "returned "
+            f"NotImplemented: no implementation found for '{name}' on types that implement "
+            f"__torch_function__: {[t.__name__ for t in types]}",
+            "let one of them return something else than NotImplemented",
+        )
+    )
 
 
-def default(cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None) -> Any:
-    """Tensor's own `__torch_function__`: the function as it is, its tensors in the class of the argument."""
+def default(
+    cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None
+) -> Any:
+    """Tensor's own `__torch_function__`: the function as it is, its tensors in the class of the
+    argument."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    if asleep.get() is func:                      # ours would not have asked again
+    if asleep.get() is func:  # ours would not have asked again
         name = getattr(func, "__name__", func)
-        raise TypeError(explain(f"{name}() of another library was given a tensor of rushlight",
-                                f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)"))
-    token = asleep.set(func)                      # as DisableTorchFunctionSubclass does
+        raise TypeError(
+            explain(
+                f"{name}() of another library was given a tensor of rushlight",
+                "call rushlight's, or give it x.numpy(): import rushlight as torch; "
+                f"torch.{name}(x)",
+            )
+        )
+    token = asleep.set(func)  # as DisableTorchFunctionSubclass does
     try:
         return converted(func(*args, **(kwargs or {})), cls, args)
     finally:
@@ -137,16 +220,18 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
         if cls is Tensor or isinstance(answer, cls):
             return answer
         if answer.__class__ is not Tensor or any(answer is a for a in args):
-            return answer.as_subclass(cls)        # type: ignore[attr-defined]
-        answer.__class__ = cls                    # nobody else has it yet
+            return answer.as_subclass(cls)  # type: ignore[attr-defined]
+        answer.__class__ = cls  # nobody else has it yet
         return answer
-    if isinstance(answer, (tuple, list)) and any(isinstance(a, (Tensor, tuple, list)) for a in answer):
+    if isinstance(answer, (tuple, list)) and any(
+        isinstance(a, (Tensor, tuple, list)) for a in answer
+    ):
         inside = [converted(a, cls, args) for a in answer]
         return type(answer)._make(inside) if hasattr(answer, "_make") else type(answer)(inside)
     return answer
 
 
-# -- functions and methods that ask ---------------------------------------------------------------------------------------
+# -- functions and methods that ask ----------------------------------------------------------------
 
 CODE = """
 def around({names}):
@@ -161,9 +246,8 @@ def around({names}):
 def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
     """A function that makes a function that hands its arguments to `_gate`.
 
-    A function can take the code of another one only if both have as many free variables: `names`, which stand in a
-    statement that is never reached.
-    """
+    A function can take the code of another one only if both have as many free variables: `names`,
+    which stand in a statement that is never reached."""
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
 
@@ -171,14 +255,19 @@ def alike(f: FunctionType) -> FunctionType:
     """Another function that does the same."""
     other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
-        f.__kwdefaults__, f.__doc__, f.__module__, f.__qualname__)
+        f.__kwdefaults__,
+        f.__doc__,
+        f.__module__,
+        f.__qualname__,
+    )
     other.__dict__.update(f.__dict__)
     return other
 
 
 def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
-    """(args, kwargs) -> what those say of `told` who have a say in it: the innermost mode, else the arguments; else what
-    `own` gives. Of an operator's unknown operand Python asks the class."""
+    """(args, kwargs) -> what those say of `told` who have a say in it: the innermost mode, else the
+    arguments; else what `own` gives. Of an operator's unknown operand Python asks the class."""
+
     def call(args: tuple, kwargs: dict) -> Any:
         if operator and len(args) == 2 and not known(args[1]):
             return own(*args, **kwargs)
@@ -189,6 +278,7 @@ def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tup
             if not PLAIN.issuperset(map(type, values)) and any(True for _ in asked(values)):
                 return handle_torch_function(told, values, *args, **kwargs)
         return own(*args, **kwargs)
+
     return call
 
 
@@ -201,20 +291,25 @@ def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
         answer = mode.__torch_function__(told, types, args, kwargs)
     finally:
         modes.reset(token)
-    return handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs) if answer is NotImplemented else answer
+    return (
+        handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs)
+        if answer is NotImplemented
+        else answer
+    )
 
 
 def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
     """From now on the function asks first; `told`: the function that is told of."""
     own = alike(f)
-    f.__dict__.setdefault("__wrapped__", own)     # with the parameters, for who looks
+    f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for who looks
     f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
     names = f.__code__.co_freevars
     f.__code__ = gate_of(names)(*names).__code__  # at last: other threads may call it now
 
 
 def told_of(name: str, own: Callable) -> tuple[Callable, bool]:
-    """The method that classes are told of, by the name that torch has for an operator; and whether it is one."""
+    """The method that classes are told of, by the name that torch has for an operator; and whether
+    it is one."""
     operator = name.startswith("__")
     return (getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own), operator
 
@@ -226,19 +321,28 @@ def asking_method(name: str, own: Callable) -> Callable:
     @wraps(own)
     def call(*args: Any, **kwargs: Any) -> Any:
         return asks(args, kwargs)
+
     return call
 
 
 def known(value: Any) -> bool:
-    return isinstance(value, (Tensor, bool, int, float, complex, slice, tuple, list, str, type(None), type(...))) \
-        or speaks(type(value))
+    return isinstance(
+        value, (Tensor, bool, int, float, complex, slice, tuple, list, str, type(None), type(...))
+    ) or speaks(type(value))
 
 
 def asking_attribute(own: property) -> property:
     """An attribute that asks the class."""
+
     def get(self: Any) -> Any:
-        return own.fget(self) if asleep.get() else handle_torch_function(  # type: ignore[misc]
-            own.__get__, (self,), self)
+        return (
+            own.fget(self)
+            if asleep.get()
+            else handle_torch_function(  # type: ignore[misc]
+                own.__get__, (self,), self
+            )
+        )
+
     return property(get, own.fset, own.fdel, own.__doc__)
 
 
@@ -248,7 +352,8 @@ def parts(self: Any) -> Iterator[Any]:
 
 
 def take_part(cls: type) -> None:
-    """Let a new class of tensors be asked, unless one that it inherits from is or does not want to be."""
+    """Let a new class of tensors be asked, unless one that it inherits from is or does not want to
+    be."""
     if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
@@ -266,39 +371,58 @@ def learnt() -> type:
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
-            own.__name__ = name                   # classes go by the name: `to` is made by a `convert`
+            own.__name__ = name  # classes go by the name: `to` is made by a `convert`
         names[name] = asking_method(name, own)
     names |= {name: asking_attribute(vars(Tensor)[name]) for name in TENSORS}
-    made.append(type("Asking", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts}))
+    made.append(
+        type("Asking", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
+    )
     for f, told in functions.items():
         let_ask(f, told)
     return made[0]
 
 
 def own_methods() -> dict[str, FunctionType]:
-    """Tensor's methods that `Asking` has, by name. Those that are functions too become others than these."""
+    """Tensor's methods that `Asking` has, by name. Those that are functions too become others than
+    these."""
     others = {f: alike(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
     for name, own in [*vars(Tensor).items()]:
         if isinstance(own, FunctionType) and own in others:
             setattr(Tensor, name, others[own])
-    return {name: own for name, own in vars(Tensor).items() if isinstance(own, FunctionType) and name not in APART
-            and (not name.startswith("_") or name.startswith("__"))}
+    return {
+        name: own
+        for name, own in vars(Tensor).items()
+        if isinstance(own, FunctionType)
+        and name not in APART
+        and (not name.startswith("_") or name.startswith("__"))
+    }
 
 
 def public() -> dict[FunctionType, Callable]:
     """The functions of the namespaces that ask, each with itself as what it tells of."""
-    return {f: f for module in map(import_module, NAMESPACES) for key in dir(module)
-            if isinstance(f := vars(module).get(key), FunctionType) and key not in SILENT
-            and not key.startswith("_") and not key.endswith("_")}
+    return {
+        f: f
+        for module in map(import_module, NAMESPACES)
+        for key in dir(module)
+        if isinstance(f := vars(module).get(key), FunctionType)
+        and key not in SILENT
+        and not key.startswith("_")
+        and not key.endswith("_")
+    }
 
 
 def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
     """The ops that layers call by the shortest way, with the functions of these names."""
     nn = sys.modules["rushlight.nn"]
-    for key in dir(nn):                           # layers are loaded when they are asked for
+    for key in dir(nn):  # layers are loaded when they are asked for
         getattr(nn, key, None)
-    held = {f for name, module in [*sys.modules.items()] if name.startswith("rushlight.nn.") for f in vars(module).values()
-            if isinstance(f, FunctionType) and "functional" not in name}
+    held = {
+        f
+        for name, module in [*sys.modules.items()]
+        if name.startswith("rushlight.nn.")
+        for f in vars(module).values()
+        if isinstance(f, FunctionType) and "functional" not in name
+    }
     return {f: known.get(f.__name__, f) for f in held if hasattr(f, "op")}
 
 
@@ -313,8 +437,9 @@ def methods_ask() -> None:
 class TorchFunctionMode:
     """A context that sees every call of a function or method of torch, and answers in its place.
 
-    Inside `__torch_function__` the mode is not asked again. Attributes (`x.shape`) and what only makes tensors from data
-    (`torch.tensor`) are not seen. From the first mode on, small ops take twice the time in this program.
+    Inside `__torch_function__` the mode is not asked again. Attributes (`x.shape`) and what only
+    makes tensors from data (`torch.tensor`) are not seen. From the first mode on, small ops take
+    twice the time in this program.
 
         class Loud(TorchFunctionMode):
             def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -325,7 +450,9 @@ class TorchFunctionMode:
             y = torch.ones(2).exp() + 1           # ones, exp, add
     """
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
         """What is done in the function's place: here what it does."""
         return func(*args, **(kwargs or {}))
 
@@ -335,7 +462,7 @@ class TorchFunctionMode:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        modes.reset(self.tokens.pop())            # type: ignore[attr-defined]
+        modes.reset(self.tokens.pop())  # type: ignore[attr-defined]
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -345,7 +472,9 @@ def is_tensor_like(inp: Any) -> bool:
 
 def is_tensor_method_or_property(func: Callable) -> bool:
     """Whether it is one of Tensor's methods, or reads one of its attributes."""
-    return getattr(func, "__name__", "") == "__get__" or any(func is f for f in vars(Tensor).values())
+    return getattr(func, "__name__", "") == "__get__" or any(
+        func is f for f in vars(Tensor).values()
+    )
 
 
 def resolve_name(f: Any) -> str | None:
@@ -360,27 +489,44 @@ def resolve_name(f: Any) -> str | None:
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results keep their class: none here, as those that are asked for are tensors."""
+    """Functions whose results keep their class: none here, as those that are asked for are
+    tensors."""
     return set()
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator for functions of one's own: they ask the arguments that `dispatcher(*args, **kwargs)` gives.
+    """A decorator for functions of one's own: they ask the arguments that `dispatcher(*args,
+    **kwargs)` gives.
 
     >>> @rushlight.overrides.wrap_torch_function(lambda a: (a,))
     ... def double(a):
     ...     return a * 2
     """
+
     def decorate(own: Callable) -> Callable:
         @wraps(own)
         def call(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
-            return handle_torch_function(call, relevant, *args, **kwargs) if has_torch_function(relevant) \
+            return (
+                handle_torch_function(call, relevant, *args, **kwargs)
+                if has_torch_function(relevant)
                 else own(*args, **kwargs)
+            )
+
         return call
+
     return decorate
 
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_default_nowrap_functions",
-           "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
-           "wrap_torch_function"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
+    "get_default_nowrap_functions",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]

@@ -1,8 +1,10 @@
-"""Ops that only recorded programs have: parts of memory as values, and random numbers that are drawn anew at each run.
+"""Ops that only recorded programs have: parts of memory as values, and random numbers that are
+drawn anew at each run.
 
-Where no value ever changes, a write through a view makes the whole anew, with another region. A region is told by what
-`as_strided` is: size, steps and beginning, in elements of the base laid out without gaps.
-"""
+Where no value ever changes, a write through a view makes the whole anew, with another region. A
+region is told by what `as_strided` is: size, steps and beginning, in elements of the base laid out
+without gaps."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,13 +30,19 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
 
 
 def fresh(method: str, args: tuple, named: tuple) -> ndarray:
-    args = tuple(np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args)   # drawn in this order
+    args = tuple(
+        np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args
+    )  # drawn in this order
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
 
-region      = inner_view(lambda x, /, size, stride, start, writable=True: region(x, size, stride, start, writable),
-                         kernel=looked)
-with_region = inner(lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written)
-draw        = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
+region = inner_view(
+    lambda x, /, size, stride, start, writable=True: region(x, size, stride, start, writable),
+    kernel=looked,
+)
+with_region = inner(
+    lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written
+)
+draw = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
 
 build(globals())

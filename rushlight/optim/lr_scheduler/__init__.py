@@ -1,4 +1,6 @@
-"""Learning-rate schedules: call `scheduler.step()` after the optimizer's steps of each epoch (or batch)."""
+"""Learning-rate schedules: call `scheduler.step()` after the optimizer's steps of each epoch (or
+batch)."""
+
 from __future__ import annotations
 
 from rushlight.optim.lr_scheduler.base import LRScheduler
@@ -17,12 +19,27 @@ from rushlight.optim.lr_scheduler.decay import (
 )
 from rushlight.optim.lr_scheduler.plateau import ReduceLROnPlateau
 
-_LRScheduler = LRScheduler                        # its name in older programs
+_LRScheduler = LRScheduler  # its name in older programs
 
-__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
-           "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
-           "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
 
-for _name in __all__:                             # in torch one file has them all: programs compare with its __name__
+for _name in __all__:  # in torch one file has them all: programs compare with its __name__
     globals()[_name].__module__ = __name__
 del _name

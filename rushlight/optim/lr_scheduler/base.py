@@ -1,4 +1,5 @@
 """What all schedules share: epochs, the groups' learning rates, saving."""
+
 from __future__ import annotations
 
 import warnings
@@ -6,22 +7,36 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.base.errors import Suggesting, explain
-from rushlight.optim.optimizer import Optimizer
 from rushlight.core.tensor import Tensor
+from rushlight.optim.optimizer import Optimizer
 
-TOO_EARLY = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should "
-             "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this "
-             "will result in PyTorch skipping the first value of the learning rate schedule. See more details at "
-             "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
-EPOCH = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
-         "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "
-         "closed form is used instead of the new chainable form, where available.")
-RESUMED = ("\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but haven't properly "
-           "loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)")
+TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
+    "later, you should "
+    "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
+    "to do this "
+    "will result in PyTorch skipping the first value of the learning rate schedule. See more "
+    "details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please "
+    "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different "
+    "from None, the "
+    "closed form is used instead of the new chainable form, where available."
+)
+RESUMED = (
+    "\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but "
+    "haven't properly "
+    "loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not "
+    "recommended)"
+)
 
 
 class LRScheduler(Suggesting):
-    """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates at `self.last_epoch`.
+    """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates
+    at `self.last_epoch`.
 
     `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as
     "initial_lr". With another one the groups must have "initial_lr" (KeyError). TypeError if
@@ -44,8 +59,11 @@ class LRScheduler(Suggesting):
             if last_epoch == -1:
                 group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                               f"last_epoch >= 0.{RESUMED}")
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with "
+                    f"last_epoch >= 0.{RESUMED}"
+                )
         self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
@@ -58,7 +76,8 @@ class LRScheduler(Suggesting):
         self._is_initial = False
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch (or to `epoch`, which torch deprecates) and set the groups' rates."""
+        """Go to the next epoch (or to `epoch`, which torch deprecates) and set the groups'
+        rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
             warnings.warn(TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
@@ -104,13 +123,18 @@ class LRScheduler(Suggesting):
 
 
 class Chainable(LRScheduler):
-    """A schedule that computes the next rates from the present ones, so that several can act on one optimizer."""
+    """A schedule that computes the next rates from the present ones, so that several can act on one
+    optimizer."""
 
     def get_lr(self) -> list[Any]:
         """The rates at `last_epoch`; only `step` calls it."""
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=2)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use "
+                "`get_last_lr()`.",
+                UserWarning,
+                stacklevel=2,
+            )
         return self._next()
 
     def _next(self) -> list[Any]:
@@ -125,7 +149,11 @@ class Chainable(LRScheduler):
 def checked(optimizer: Any) -> Optimizer:
     """TypeError unless it is an optimizer."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(explain(f"{type(optimizer).__name__} is not an Optimizer", "give the one whose rates to set"))
+        raise TypeError(
+            explain(
+                f"{type(optimizer).__name__} is not an Optimizer", "give the one whose rates to set"
+            )
+        )
     return optimizer
 
 
@@ -144,11 +172,17 @@ def set_value(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """One value for all groups, or a list with one for each; tensors copied. ValueError if there are more or fewer."""
+    """One value for all groups, or a list with one for each; tensors copied. ValueError if there
+    are more or fewer."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(count)]
     if len(value) != count:
-        raise ValueError(explain(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
-                                 f"values, param_groups has {count}."))
+        raise ValueError(
+            explain(
+                f"{name} must have the same length as optimizer.param_groups. {name} has "
+                f"{len(value)} "
+                f"values, param_groups has {count}."
+            )
+        )
     return [copied(v) for v in value]

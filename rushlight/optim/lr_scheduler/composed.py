@@ -1,4 +1,5 @@
 """Schedules made of schedules: one after the other, or all at once."""
+
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -17,17 +18,27 @@ class Composed(LRScheduler):
     _schedulers: list[LRScheduler]
 
     def _go_to(self, epoch: int | None) -> None:
-        raise NotImplementedError(explain(f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
-                                          "put it first, or give SequentialLR its parts"))
+        raise NotImplementedError(
+            explain(
+                f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
+                "put it first, or give SequentialLR its parts",
+            )
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The states of the schedules, and this schedule's own state."""
-        own = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
+        own = {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("optimizer", "_schedulers")
+        }
         return own | {"_schedulers": [one.state_dict() for one in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from what `state_dict()` gave, with the schedules given now."""
-        self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        self.__dict__.update(
+            {name: value for name, value in state_dict.items() if name != "_schedulers"}
+        )
         for one, saved in zip(self._schedulers, state_dict["_schedulers"]):
             one.load_state_dict(saved)
 
@@ -36,19 +47,32 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
     """ValueError unless all belong to the optimizer and can be stepped without a metric."""
     for i, one in enumerate(schedulers):
         if not hasattr(one, "optimizer"):
-            raise TypeError(explain(f"{name} at index {i} should have `optimizer` as its attribute."))
+            raise TypeError(
+                explain(f"{name} at index {i} should have `optimizer` as its attribute.")
+            )
         if isinstance(one, ReduceLROnPlateau):
-            raise ValueError(explain(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional "
-                                     f"kwargs to be specified when calling `step`, but got one at index {i} in the "
-                                     "given schedulers sequence."))
+            raise ValueError(
+                explain(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
+                    "additional "
+                    f"kwargs to be specified when calling `step`, but got one at index {i} in the "
+                    "given schedulers sequence."
+                )
+            )
         if one.optimizer is not optimizer:
-            raise ValueError(explain(f"{name} expects all schedulers to belong to the same optimizer, but got "
-                                     f"scheduler {type(one).__name__} at index {i} with another one, a "
-                                     f"{type(one.optimizer).__name__}.", "give the optimizer of the others"))
+            raise ValueError(
+                explain(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got "
+                    f"scheduler {type(one).__name__} at index {i} with another one, a "
+                    f"{type(one.optimizer).__name__}.",
+                    "give the optimizer of the others",
+                )
+            )
 
 
 class SequentialLR(Composed):
-    """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs `milestones`.
+    """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs
+    `milestones`.
 
     ValueError unless there is one schedule more than milestones, all for this optimizer.
 
@@ -62,18 +86,31 @@ class SequentialLR(Composed):
     [0.5, 0.5, 1.0, 0.9]
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
-                 last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
+    ):
         if not schedulers:
-            raise ValueError(explain("SequentialLR expects at least one scheduler, but got no scheduler."))
+            raise ValueError(
+                explain("SequentialLR expects at least one scheduler, but got no scheduler.")
+            )
         check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(explain("Sequential Schedulers expects number of schedulers provided to be one more than "
-                                     "the number of milestone points, but got number of schedulers "
-                                     f"{len(schedulers)} and the number of milestones to be equal to {len(milestones)}"))
+            raise ValueError(
+                explain(
+                    "Sequential Schedulers expects number of schedulers provided to be one more "
+                    "than "
+                    "the number of milestone points, but got number of schedulers "
+                    f"{len(schedulers)} and the number of milestones to be equal to "
+                    f"{len(milestones)}"
+                )
+            )
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:      # back to the state before the first schedule
+        for group in optimizer.param_groups:  # back to the state before the first schedule
             set_value(group, "lr", group["initial_lr"])
         undo(schedulers)
         schedulers[0]._initial_step()
@@ -116,7 +153,12 @@ class ChainedScheduler(Composed):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
-            raise ValueError(explain("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler."))
+            raise ValueError(
+                explain(
+                    "ChainedScheduler expects at least one scheduler to be chained, but got no "
+                    "scheduler."
+                )
+            )
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_schedulers("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)

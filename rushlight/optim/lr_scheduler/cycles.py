@@ -1,4 +1,5 @@
 """Schedules that go up and down: warm restarts, cycles, one cycle."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,11 +13,12 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class CosineAnnealingWarmRestarts(Chainable):
-    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last start, T the fall's length.
+    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last
+    start, T the fall's length.
 
-    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes fractions of epochs too.
-    ValueError unless T_0 > 0 and T_mult >= 1 are integers.
-    I. Loshchilov, F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
+    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes
+    fractions of epochs too. ValueError unless T_0 > 0 and T_mult >= 1 are integers. I. Loshchilov,
+    F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
@@ -27,13 +29,22 @@ class CosineAnnealingWarmRestarts(Chainable):
     [1.0, 0.5, 1.0, 0.85, 0.5, 0.15, 1.0]
     """
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(explain(f"Expected positive integer T_0, but got {T_0}"))
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(explain(f"Expected integer T_mult >= 1, but got {T_mult}"))
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"))
+            raise ValueError(
+                explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            )
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
@@ -43,7 +54,8 @@ class CosineAnnealingWarmRestarts(Chainable):
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
+        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative
+        one."""
         if epoch is not None and epoch < 0:
             raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))
         if epoch is None and self.last_epoch < 0:
@@ -69,18 +81,23 @@ class CosineAnnealingWarmRestarts(Chainable):
         if self.T_mult == 1:
             return epoch % self.T_0, self.T_0
         n = int(log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-        start = self.T_0 * (self.T_mult ** n - 1) / (self.T_mult - 1)
-        return epoch - start, self.T_0 * self.T_mult ** n
+        start = self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+        return epoch - start, self.T_0 * self.T_mult**n
 
 
 class WithMomentum(Chainable):
-    """A schedule that may move the momentum against the learning rate: "momentum", or the first of "betas"."""
+    """A schedule that may move the momentum against the learning rate: "momentum", or the first of
+    "betas"."""
 
     def _check_momentum(self) -> None:
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError(explain("optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
-                                     "give cycle_momentum=False"))
+            raise ValueError(
+                explain(
+                    "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+                    "give cycle_momentum=False",
+                )
+            )
         self.use_beta1 = "betas" in defaults
 
     def _start_momentum(self, largest: list[float], smallest: list[float]) -> None:
@@ -96,12 +113,14 @@ class WithMomentum(Chainable):
 
 
 class CyclicLR(WithMomentum):
-    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in `step_size_down`, again.
+    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in
+    `step_size_down`, again.
 
-    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range" (gamma^batch), or
-    `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With `cycle_momentum` the momentum goes
-    from max_momentum down to base_momentum meanwhile. ValueError for an unknown mode, or an optimizer without momentum.
-    L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
+    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range"
+    (gamma^batch), or `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With
+    `cycle_momentum` the momentum goes from max_momentum down to base_momentum meanwhile. ValueError
+    for an unknown mode, or an optimizer without momentum. L. N. Smith, *Cyclical learning rates for
+    training neural networks*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
     >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -112,24 +131,45 @@ class CyclicLR(WithMomentum):
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float],
-                 step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
-                 gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
-                 cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
-                 last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ):
         self.optimizer = checked(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError(explain("mode is invalid and scale_fn is None",
-                                     "give 'triangular', 'triangular2' or 'exp_range'", mode=mode))
+            raise ValueError(
+                explain(
+                    "mode is invalid and scale_fn is None",
+                    "give 'triangular', 'triangular2' or 'exp_range'",
+                    mode=mode,
+                )
+            )
         low = for_each_group("base_lr", base_lr, optimizer)
         if last_epoch == -1:
             for group, lr in zip(optimizer.param_groups, low):
                 set_value(group, "lr", lr)
         self.max_lrs = for_each_group("max_lr", max_lr, optimizer)
-        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        up, down = (
+            float(step_size_up),
+            float(step_size_up if step_size_down is None else step_size_down),
+        )
         self.total_size, self.step_ratio = up + down, up / (up + down)
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.scale_mode = (
+            scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        )
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._check_momentum()
@@ -144,8 +184,11 @@ class CyclicLR(WithMomentum):
         """The height of cycle, or batch, x in proportion to the first."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return {"triangular": lambda: 1.0, "triangular2": lambda: 1 / 2.0 ** (x - 1),
-                "exp_range": lambda: self.gamma ** x}[self.mode]()
+        return {
+            "triangular": lambda: 1.0,
+            "triangular2": lambda: 1 / 2.0 ** (x - 1),
+            "exp_range": lambda: self.gamma**x,
+        }[self.mode]()
 
     def _next(self) -> list[Any]:
         cycle = floor(1 + self.last_epoch / self.total_size)
@@ -153,12 +196,15 @@ class CyclicLR(WithMomentum):
         slope = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height = slope * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+            for group, low, high in zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums
+            ):
                 self._set_momentum(group, high - (high - low) * height)
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a function."""
+        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a
+        function."""
         own = self._scale_fn_custom
         saved = None if own is None or isinstance(own, FunctionType) else dict(own.__dict__)
         return super().state_dict() | {"_scale_fn_custom": saved}
@@ -172,12 +218,14 @@ class CyclicLR(WithMomentum):
 
 
 class OneCycleLR(WithMomentum):
-    """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor / final_div_factor; once.
+    """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor /
+    final_div_factor; once.
 
-    It rises for `pct_start` of the batches: `total_steps`, or epochs * steps_per_epoch. `three_phase`: it falls to
-    where it began in as many, and to the end in the rest. Along a cosine, or `anneal_strategy="linear"`. With
-    `cycle_momentum` the momentum goes the other way. ValueError for settings out of range, or for a step too many.
-    L. N. Smith, N. Topin, *Super-convergence*, 2018.
+    It rises for `pct_start` of the batches: `total_steps`, or epochs * steps_per_epoch.
+    `three_phase`: it falls to where it began in as many, and to the end in the rest. Along a
+    cosine, or `anneal_strategy="linear"`. With `cycle_momentum` the momentum goes the other way.
+    ValueError for settings out of range, or for a step too many. L. N. Smith, N. Topin,
+    *Super-convergence*, 2018.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
     >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4)
@@ -188,17 +236,36 @@ class OneCycleLR(WithMomentum):
     [0.04, 1.0, 0.75, 0.25, 0.0]
     """
 
-    def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None,
-                 epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-                 anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85,
-                 max_momentum: float | list[float] = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
-                 three_phase: bool = False, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ):
         self.optimizer = checked(optimizer)
         self.total_steps = length(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ValueError(explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}"))
+            raise ValueError(
+                explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(explain(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"))
+            raise ValueError(
+                explain(
+                    "anneal_strategy must be one of 'cos' or 'linear', instead got "
+                    f"{anneal_strategy}"
+                )
+            )
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         max_lrs = for_each_group("max_lr", max_lr, optimizer)
@@ -210,14 +277,22 @@ class OneCycleLR(WithMomentum):
         if cycle_momentum:
             self._check_momentum()
             if last_epoch == -1:
-                self._start_momentum(for_each_group("max_momentum", max_momentum, optimizer),
-                                     for_each_group("base_momentum", base_momentum, optimizer))
+                self._start_momentum(
+                    for_each_group("max_momentum", max_momentum, optimizer),
+                    for_each_group("base_momentum", base_momentum, optimizer),
+                )
         super().__init__(optimizer, last_epoch)
 
     def _next(self) -> list[Any]:
         if self.last_epoch > self.total_steps:
-            raise ValueError(explain(f"Tried to step {self.last_epoch} times. The specified number of total steps is "
-                                     f"{self.total_steps}", "give as many total_steps as there are batches"))
+            raise ValueError(
+                explain(
+                    f"Tried to step {self.last_epoch} times. The specified number of total steps "
+                    "is "
+                    f"{self.total_steps}",
+                    "give as many total_steps as there are batches",
+                )
+            )
         start = 0.0
         for phase in self._schedule_phases:
             if self.last_epoch <= phase["end_step"]:
@@ -230,8 +305,12 @@ class OneCycleLR(WithMomentum):
         for group in self.optimizer.param_groups:
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
-                self._set_momentum(group, self._between(group[phase["start_momentum"]], group[phase["end_momentum"]],
-                                                        part))
+                self._set_momentum(
+                    group,
+                    self._between(
+                        group[phase["start_momentum"]], group[phase["end_momentum"]], part
+                    ),
+                )
         return rates
 
     def _between(self, start: float, end: float, part: float) -> float:
@@ -243,8 +322,14 @@ class OneCycleLR(WithMomentum):
 def length(total: int | None, epochs: int | None, steps: int | None) -> int:
     """The number of batches, from what was given of the three."""
     if total is None and (epochs is None or steps is None):
-        raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
-    given: dict[str, Any] = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+        raise ValueError(
+            explain("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        )
+    given: dict[str, Any] = (
+        {"total_steps": total}
+        if total is not None
+        else {"epochs": epochs, "steps_per_epoch": steps}
+    )
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
             raise ValueError(explain(f"Expected positive integer {name}, but got {value}"))
@@ -252,13 +337,23 @@ def length(total: int | None, epochs: int | None, steps: int | None) -> int:
 
 
 def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
-    """The phases of one cycle: the last step of each, and the names of its first and last settings."""
+    """The phases of one cycle: the last step of each, and the names of its first and last
+    settings."""
+
     def phase(end: float, first: str, last: str, momentum: str, then: str) -> dict[str, Any]:
-        return {"end_step": end, "start_lr": first, "end_lr": last, "start_momentum": momentum, "end_momentum": then}
+        return {
+            "end_step": end,
+            "start_lr": first,
+            "end_lr": last,
+            "start_momentum": momentum,
+            "end_momentum": then,
+        }
+
     rise = phase(float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:
         return [rise, phase(total - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-    return [rise, phase(float(2 * part * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-            phase(total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
-
-
+    return [
+        rise,
+        phase(float(2 * part * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        phase(total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]

@@ -1,4 +1,5 @@
 """Schedules that follow a formula of the epoch."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -21,21 +22,33 @@ class LambdaLR(Chainable):
     [0.05]
     """
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int = -1
+    ):
         count = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        self.lr_lambdas = (
+            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        )
         if len(self.lr_lambdas) != count:
-            raise ValueError(explain(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}",
-                                     "give one function for each group"))
+            raise ValueError(
+                explain(
+                    f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}",
+                    "give one function for each group",
+                )
+            )
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the schedule; for callable objects their attributes, for functions None."""
-        return super().state_dict() | {"lr_lambdas": [
-            None if isinstance(f, FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]}
+        return super().state_dict() | {
+            "lr_lambdas": [
+                None if isinstance(f, FunctionType) else dict(f.__dict__) for f in self.lr_lambdas
+            ]
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned; the functions stay those given to the constructor."""
+        """Restore what `state_dict()` returned; the functions stay those given to the
+        constructor."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for own, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if saved is not None:
@@ -46,7 +59,8 @@ class LambdaLR(Chainable):
 
 
 class MultiplicativeLR(LambdaLR):
-    """lr <- lr * lr_lambda(epoch), from epoch 1 on. One function, or a list with one for each group.
+    """lr <- lr * lr_lambda(epoch), from epoch 1 on. One function, or a list with one for each
+    group.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
@@ -73,7 +87,9 @@ class StepLR(Chainable):
     [0.25]
     """
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -96,7 +112,13 @@ class MultiStepLR(Chainable):
     [1.0, 0.5, 0.5, 0.25, 0.25]
     """
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -105,7 +127,7 @@ class MultiStepLR(Chainable):
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = sum(n for epoch, n in self.milestones.items() if epoch <= self.last_epoch)
-        return [lr * self.gamma ** passed for lr in self.base_lrs]
+        return [lr * self.gamma**passed for lr in self.base_lrs]
 
 
 class ExponentialLR(Chainable):
@@ -127,11 +149,12 @@ class ExponentialLR(Chainable):
         return 1.0 if self._is_initial else self.gamma
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [lr * self.gamma ** self.last_epoch for lr in self.base_lrs]
+        return [lr * self.gamma**self.last_epoch for lr in self.base_lrs]
 
 
 class ConstantLR(Chainable):
-    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <= factor <= 1.
+    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <=
+    factor <= 1.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
@@ -142,9 +165,19 @@ class ConstantLR(Chainable):
     [0.5, 0.5, 1.0, 1.0]
     """
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
         if not 0 <= factor <= 1.0:
-            raise ValueError(explain("Constant multiplicative factor expected to be between 0 and 1.", factor=factor))
+            raise ValueError(
+                explain(
+                    "Constant multiplicative factor expected to be between 0 and 1.", factor=factor
+                )
+            )
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -154,11 +187,15 @@ class ConstantLR(Chainable):
         return 1.0 / self.factor if epoch == self.total_iters else 1.0
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for lr in self.base_lrs]
+        return [
+            lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
+            for lr in self.base_lrs
+        ]
 
 
 class LinearLR(Chainable):
-    """lr = initial_lr (start_factor + (end_factor - start_factor) epoch / total_iters), then end_factor initial_lr.
+    """lr = initial_lr (start_factor + (end_factor - start_factor) epoch / total_iters), then
+    end_factor initial_lr.
 
     ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
 
@@ -168,14 +205,30 @@ class LinearLR(Chainable):
     [0.75]
     """
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
-                 total_iters: int = 5, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
         if not 0 < start_factor <= 1.0:
-            raise ValueError(explain("Starting multiplicative factor expected to be greater than 0 and less or equal "
-                                     "to 1.", start_factor=start_factor))
+            raise ValueError(
+                explain(
+                    "Starting multiplicative factor expected to be greater than 0 and less or "
+                    "equal "
+                    "to 1.",
+                    start_factor=start_factor,
+                )
+            )
         if not 0 <= end_factor <= 1.0:
-            raise ValueError(explain("Ending multiplicative factor expected to be between 0 and 1.",
-                                     end_factor=end_factor))
+            raise ValueError(
+                explain(
+                    "Ending multiplicative factor expected to be between 0 and 1.",
+                    end_factor=end_factor,
+                )
+            )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -189,7 +242,10 @@ class LinearLR(Chainable):
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
-        return [lr * (self.start_factor + (self.end_factor - self.start_factor) * done) for lr in self.base_lrs]
+        return [
+            lr * (self.start_factor + (self.end_factor - self.start_factor) * done)
+            for lr in self.base_lrs
+        ]
 
 
 class PolynomialLR(Chainable):
@@ -204,22 +260,27 @@ class PolynomialLR(Chainable):
     [1.0, 0.25, 0.0, 0.0]
     """
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         if self._is_initial or epoch > self.total_iters:
             return 1.0
-        return ((1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)) ** self.power
+        return (
+            (1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)
+        ) ** self.power
 
     def _get_closed_form_lr(self) -> list[Any]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
-        return [lr * left ** self.power for lr in self.base_lrs]
+        return [lr * left**self.power for lr in self.base_lrs]
 
 
 class CosineAnnealingLR(Chainable):
-    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2: down in T_max epochs, and up again.
+    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2: down in T_max epochs,
+    and up again.
 
     I. Loshchilov, F. Hutter, *SGDR*, 2017 (without the restarts).
 
@@ -229,7 +290,9 @@ class CosineAnnealingLR(Chainable):
     0.5
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -239,8 +302,13 @@ class CosineAnnealingLR(Chainable):
             return self._rates()
         if self._step_count == 1:
             return self._get_closed_form_lr()
-        if (epoch - 1 - T) % (2 * T) == 0:        # at the bottom before: the quotient below would be 0 / 0
-            return [lr + (base - low) * (1 - cos(pi / T)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
+        if (epoch - 1 - T) % (
+            2 * T
+        ) == 0:  # at the bottom before: the quotient below would be 0 / 0
+            return [
+                lr + (base - low) * (1 - cos(pi / T)) / 2
+                for base, lr in zip(self.base_lrs, self._rates())
+            ]
         quotient = (1 + cos(pi * epoch / T)) / (1 + cos(pi * (epoch - 1) / T))
         return [quotient * (lr - low) + low for lr in self._rates()]
 

@@ -1,4 +1,5 @@
 """What was measured: the times of a statement, and what its task was."""
+
 from __future__ import annotations
 
 import math
@@ -12,10 +13,18 @@ import numpy as np
 
 from rushlight.base.threads import get_num_threads, set_num_threads
 
-UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
-SHAKY, VERY_SHAKY = 0.1, 0.25                     # from where on the middle half, over the median, deserves a warning
-FINEST, MOST_DIGITS = 25e-9, 5                    # seconds: no interval is trusted to be smaller; digits: nor is a number
-NORMAL = 1.645                                    # nine tenths of a normal distribution lie within so many deviations
+UNITS = {
+    "ns": ("nanosecond", 1e-9),
+    "us": ("microsecond", 1e-6),
+    "ms": ("millisecond", 1e-3),
+    "s": ("second", 1),
+}
+SHAKY, VERY_SHAKY = 0.1, 0.25  # from where on the middle half, over the median, deserves a warning
+FINEST, MOST_DIGITS = (
+    25e-9,
+    5,
+)  # seconds: no interval is trusted to be smaller; digits: nor is a number
+NORMAL = 1.645  # nine tenths of a normal distribution lie within so many deviations
 
 
 @dataclass(repr=False, frozen=True)
@@ -36,13 +45,17 @@ class TaskSpec:
         """The label, or else the statement, and the label below."""
         if self.label is None and "\n" in self.stmt:
             return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"
-        return (self.stmt if self.label is None else self.label) + (f": {self.sub_label}" if self.sub_label else "")
+        return (self.stmt if self.label is None else self.label) + (
+            f": {self.sub_label}" if self.sub_label else ""
+        )
 
     def setup_str(self) -> str:
         """How a repr shows the setup."""
         if self.setup in ("", "pass"):
             return ""
-        return "setup:\n" + indent(self.setup, "  ") if "\n" in self.setup else f"setup: {self.setup}"
+        return (
+            "setup:\n" + indent(self.setup, "  ") if "\n" in self.setup else f"setup: {self.setup}"
+        )
 
     def summarize(self) -> str:
         """Title, description and setup, each on lines of its own."""
@@ -55,7 +68,8 @@ TASK = frozenset(field.name for field in fields(TaskSpec))
 
 @dataclass(repr=False)
 class Measurement:
-    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds; the task's fields are its own, too.
+    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds; the task's
+    fields are its own, too.
 
     `times`: seconds a run; `median`, `mean` and `iqr`, the width of the middle half, are theirs.
 
@@ -95,9 +109,10 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median mean something: those above the confidence interval of the middle half's mean."""
+        """How many digits of the median mean something: those above the confidence interval of the
+        middle half's mean."""
         n = len(self.raw_times)
-        middle = sorted(self.times)[n // 4:math.ceil(3 * n / 4)]
+        middle = sorted(self.times)[n // 4 : math.ceil(3 * n / 4)]
         interval = max(NORMAL * float(np.std(middle)) / math.sqrt(len(middle)), FINEST)
         return min(max(math.floor(math.log10(self.median / interval)), 1), MOST_DIGITS)
 
@@ -120,18 +135,31 @@ class Measurement:
     def __repr__(self) -> str:
         n, threads = len(self.raw_times), self.num_threads
         unit, scale = select_unit(self.median)
-        lines = [object.__repr__(self), self.task_spec.summarize(),
-                 f"  {'Median: ' * (n > 1)}{self.median / scale:.2f} {unit}"]
+        lines = [
+            object.__repr__(self),
+            self.task_spec.summarize(),
+            f"  {'Median: ' * (n > 1)}{self.median / scale:.2f} {unit}",
+        ]
         if n >= 4:
             low, high = (self.quantile(q) / scale for q in (0.25, 0.75))
             lines.append(f"  IQR:    {self.iqr / scale:.2f} {unit} ({low:.2f} to {high:.2f})")
-        lines.append(f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs {'per measurement,' if n > 1 else ','} "
-                     f"{threads} thread{'s' * (threads > 1)}")
+        lines.append(
+            f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs "
+            f"{'per measurement,' if n > 1 else ','} "
+            f"{threads} thread{'s' * (threads > 1)}"
+        )
         if self.has_warnings:
             steady = self.meets_confidence(VERY_SHAKY)
-            lines.append(f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the median measurement."
-                         "\n           This " + ("could indicate system fluctuation." if steady else
-                                                  "suggests significant environmental influence."))
+            lines.append(
+                f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the "
+                "median measurement."
+                "\n           This "
+                + (
+                    "could indicate system fluctuation."
+                    if steady
+                    else "suggests significant environmental influence."
+                )
+            )
         return "\n".join(lines)
 
     @staticmethod

@@ -1,4 +1,5 @@
 """`Timer`: a statement is run until its time is known."""
+
 from __future__ import annotations
 
 import sys
@@ -13,7 +14,7 @@ from rushlight.base.errors import explain
 from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 Callback = Callable[[int, float], Any]
-MAX_RUNS = 2**31 - 1                              # in one measurement
+MAX_RUNS = 2**31 - 1  # in one measurement
 
 
 class Language(Enum):
@@ -24,9 +25,11 @@ class Language(Enum):
 
 
 class Timer:
-    """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a `Measurement`.
+    """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a
+    `Measurement`.
 
-    `label`, `sub_label`, `description` and `env` are what `Compare` sorts by. `torch` is known in the statement.
+    `label`, `sub_label`, `description` and `env` are what `Compare` sorts by. `torch` is known in
+    the statement.
 
     ValueError for a statement that is no text, NotImplementedError for C++.
 
@@ -34,15 +37,27 @@ class Timer:
     10
     """
 
-    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
-                 timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None,
-                 label: str | None = None, sub_label: str | None = None, description: str | None = None,
-                 env: str | None = None, num_threads: int = 1, language: Language | str = Language.PYTHON):
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timeit.default_timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Language | str = Language.PYTHON,
+    ):
         check(stmt, global_setup, language)
         stmt, setup = (dedent(text).removeprefix("\n").rstrip() for text in (stmt, setup))
         self._globals = {"torch": sys.modules["rushlight"], **(globals or {})}
         self._timer = timeit.Timer(stmt, setup, timer, self._globals)
-        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
+        self._task_spec = TaskSpec(
+            stmt, setup, global_setup, label, sub_label, description, env, num_threads
+        )
 
     def _seconds(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)
@@ -56,7 +71,9 @@ class Timer:
             self._seconds(max(number // 100, 2))
             return self._measured(number, [self._seconds(number)])
 
-    def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
+    def blocked_autorange(
+        self, callback: Callback | None = None, min_run_time: float = 0.2
+    ) -> Measurement:
         """Measure for `min_run_time` seconds, with so many runs a time that the clock's overhead
         does not count.
         """
@@ -64,9 +81,17 @@ class Timer:
             number = self._runs(min_run_time)
             return self._repeated(number, min_run_time, lambda times: True, None, callback)
 
-    def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
-                           callback: Callback | None = None) -> Measurement:
-        """The same, until the middle half of the times is narrower than `threshold` of the median."""
+    def adaptive_autorange(
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
+        callback: Callback | None = None,
+    ) -> Measurement:
+        """The same, until the middle half of the times is narrower than `threshold` of the
+        median."""
+
         def settled(times: list[float]) -> bool:
             return len(times) > 3 and self._measured(1, times).meets_confidence(threshold)
 
@@ -74,16 +99,27 @@ class Timer:
             return self._repeated(self._runs(0.05), min_run_time, settled, max_run_time, callback)
 
     def _runs(self, min_run_time: float) -> int:
-        """How many runs make a measurement: the least power of ten whose time is a thousandth of all, and 10,000 starts."""
+        """How many runs make a measurement: the least power of ten whose time is a thousandth of
+        all, and 10,000 starts."""
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:
             took = self._seconds(number)
-            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MAX_RUNS:
+            if (
+                took >= max(min_run_time / 1000, start * 1e4)
+                or took > min_run_time
+                or number * 10 > MAX_RUNS
+            ):
                 return number
             number *= 10
 
-    def _repeated(self, number: int, least: float, enough: Callable[[list[float]], bool], most: float | None,
-                  callback: Callback | None) -> Measurement:
+    def _repeated(
+        self,
+        number: int,
+        least: float,
+        enough: Callable[[list[float]], bool],
+        most: float | None,
+        callback: Callback | None,
+    ) -> Measurement:
         times: list[float] = []
         while sum(times) < least or not enough(times):
             times.append(self._seconds(number))
@@ -101,20 +137,40 @@ class Timer:
         """NotImplementedError, as in torch."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
-    def collect_callgrind(self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True,
-                          retain_out_file: bool = False) -> Any:
-        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not have."""
-        raise NotImplementedError(explain("collect_callgrind() does not exist here", "blocked_autorange() measures time"))
+    def collect_callgrind(
+        self,
+        number: int = 100,
+        *,
+        repeats: int | None = None,
+        collect_baseline: bool = True,
+        retain_out_file: bool = False,
+    ) -> Any:
+        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not
+        have."""
+        raise NotImplementedError(
+            explain("collect_callgrind() does not exist here", "blocked_autorange() measures time")
+        )
 
 
 def check(stmt: Any, global_setup: str, language: Any) -> None:
     if not isinstance(stmt, str):
-        raise ValueError(explain("Currently only a `str` stmt is supported.", "a function is called in it: Timer('f()', "
-                                 "globals={'f': f})"))
+        raise ValueError(
+            explain(
+                "Currently only a `str` stmt is supported.",
+                "a function is called in it: Timer('f()', globals={'f': f})",
+            )
+        )
     if language in (Language.CPP, "cpp", "c++"):
-        raise NotImplementedError(explain("Timer(language='cpp') does not exist here", "write the statement in Python"))
+        raise NotImplementedError(
+            explain("Timer(language='cpp') does not exist here", "write the statement in Python")
+        )
     if language not in (Language.PYTHON, "py", "python"):
         raise ValueError(explain(f"Invalid language `{language}`."))
     if global_setup:
-        raise ValueError(explain(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be "
-                                 "moved to `setup`."))
+        raise ValueError(
+            explain(
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can "
+                "simply be "
+                "moved to `setup`."
+            )
+        )

@@ -1,4 +1,5 @@
 """Data sets, samplers, loaders, and the IDX format of MNIST."""
+
 from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
@@ -27,9 +28,28 @@ from rushlight.utils.data.sampler import (
 )
 from rushlight.utils.data.worker import get_worker_info
 
-__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
-           "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
-           "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "default_collate_fn_map",
-           "default_convert", "get_worker_info", "random_split", "read_idx"]
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "DistributedSampler",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
+    "default_collate_fn_map",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+    "read_idx",
+]
 
 _tell(__name__)

@@ -1,4 +1,6 @@
-"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone through."""
+"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone
+through."""
+
 from __future__ import annotations
 
 import re
@@ -7,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.creation.factories import as_tensor, tensor
 from rushlight.base.dtypes import float64
 from rushlight.base.errors import explain
-from rushlight.ops.shape.views import stack
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import as_tensor, tensor
+from rushlight.ops.shape.views import stack
 
-NON_NUMERIC_KINDS = "SUO"                         # of NumPy's dtypes: bytes, text, objects
-np_str_obj_array_pattern = re.compile(f"[{NON_NUMERIC_KINDS}a]")      # torch's name for it
-Table = dict[Any, Callable]                       # type or types of samples -> (samples, collate_fn_map=) -> batch
+NON_NUMERIC_KINDS = "SUO"  # of NumPy's dtypes: bytes, text, objects
+np_str_obj_array_pattern = re.compile(f"[{NON_NUMERIC_KINDS}a]")  # torch's name for it
+Table = dict[Any, Callable]  # type or types of samples -> (samples, collate_fn_map=) -> batch
 
 
 def default_collate(batch: Any) -> Any:
     """The batch of a list of samples; a new first dimension counts them.
 
-    Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples and lists of k
-    things become a list of k batches, dicts a dict, named tuples one of their kind. RuntimeError for shapes or lengths
-    that differ, TypeError for anything else.
+    Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples
+    and lists of k things become a list of k batches, dicts a dict, named tuples one of their kind.
+    RuntimeError for shapes or lengths that differ, TypeError for anything else.
 
     >>> rushlight.utils.data.default_collate([(rushlight.ones(2), 1), (rushlight.zeros(2), 0)])
     [tensor([[1., 1.],
@@ -36,26 +38,38 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
     """`default_collate` with a table of one's own."""
     first, table = batch[0], collate_fn_map or {}
     kind = type(first)
-    chosen = table.get(kind) or next((table[known] for known in table if isinstance(first, known)), None)
+    chosen = table.get(kind) or next(
+        (table[known] for known in table if isinstance(first, known)), None
+    )
     if chosen is not None:
         return chosen(batch, collate_fn_map=table)
     if isinstance(first, Mapping):
-        return like(first, {key: collate([one[key] for one in batch], collate_fn_map=table) for key in first})
+        return like(
+            first,
+            {key: collate([one[key] for one in batch], collate_fn_map=table) for key in first},
+        )
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return kind(*(collate(column, collate_fn_map=table) for column in zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(one) != len(first) for one in batch):
-            raise RuntimeError(explain("each element in list of batch should be of equal size",
-                                       "pad them, or give the DataLoader a collate_fn of your own",
-                                       lengths=[len(one) for one in batch]))
+            raise RuntimeError(
+                explain(
+                    "each element in list of batch should be of equal size",
+                    "pad them, or give the DataLoader a collate_fn of your own",
+                    lengths=[len(one) for one in batch],
+                )
+            )
         columns = [collate(column, collate_fn_map=table) for column in zip(*batch)]
         return columns if isinstance(first, tuple) else like(first, columns)
     raise TypeError(wrong(kind))
 
 
 def wrong(kind: Any) -> str:
-    return explain(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}",
-                   "give the DataLoader a collate_fn of your own")
+    return explain(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
+        f"found {kind}",
+        "give the DataLoader a collate_fn of your own",
+    )
 
 
 def like(old: Any, parts: Any) -> Any:
@@ -65,6 +79,7 @@ def like(old: Any, parts: Any) -> Any:
     try:
         if isinstance(parts, dict) and hasattr(old, "update"):
             from copy import copy
+
             new = copy(old)
             new.update(parts)
             return new
@@ -73,7 +88,8 @@ def like(old: Any, parts: Any) -> Any:
         return parts
 
 
-# -- the default table -----------------------------------------------------------------------------------------------
+# -- the default table -----------------------------------------------------------------------------
+
 
 def collate_tensors(batch: Sequence[Tensor], *, collate_fn_map: Table | None = None) -> Tensor:
     return stack(list(batch))
@@ -102,12 +118,19 @@ def collate_texts(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
 
 
 default_collate_fn_map: Table = {
-    Tensor: collate_tensors, np.ndarray: collate_arrays, (np.bool_, np.number): collate_scalars, float: collate_floats,
-    int: collate_integers, str: collate_texts, bytes: collate_texts}
+    Tensor: collate_tensors,
+    np.ndarray: collate_arrays,
+    (np.bool_, np.number): collate_scalars,
+    float: collate_floats,
+    int: collate_integers,
+    str: collate_texts,
+    bytes: collate_texts,
+}
 
 
 def default_convert(data: Any) -> Any:
-    """A sample that is not to be batched: arrays become tensors, also inside containers; anything else stays.
+    """A sample that is not to be batched: arrays become tensors, also inside containers; anything
+    else stays.
 
     >>> import numpy as np
     >>> rushlight.utils.data.default_convert([np.ones(2), "text"])

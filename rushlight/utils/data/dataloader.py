@@ -1,4 +1,5 @@
 """DataLoader: batches of a data set, in the order of a sampler."""
+
 from __future__ import annotations
 
 import os
@@ -17,11 +18,17 @@ from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
 from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
-from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
-from rushlight.utils.data.worker_pool import WorkerIterator, check_context
+from rushlight.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    check_positive,
+    drawn_seed,
+)
 from rushlight.utils.data.worker import Job
+from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 
-_collate_fn_t = Callable[[list], Any]            # torch's name for what makes a batch of samples
+_collate_fn_t = Callable[[list], Any]  # torch's name for what makes a batch of samples
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
@@ -33,17 +40,19 @@ class DataLoader(Suggesting):
     `default_collate`. `drop_last` leaves a short last batch away. An `IterableDataset` decides the
     order itself.
 
-    `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are given in order unless
-    `in_order=False`. Each has its own random numbers, `get_worker_info()`, and is prepared by `worker_init_fn(id)`. They
-    end with the epoch, or with the loader if `persistent_workers`. `multiprocessing_context` says how they are started:
-    'fork' (on Linux), 'spawn' or 'forkserver', for which data set and functions must be picklable. Workers pay where a
+    `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are
+    given in order unless `in_order=False`. Each has its own random numbers, `get_worker_info()`,
+    and is prepared by `worker_init_fn(id)`. They end with the epoch, or with the loader if
+    `persistent_workers`. `multiprocessing_context` says how they are started: 'fork' (on Linux),
+    'spawn' or 'forkserver', for which data set and functions must be picklable. Workers pay where a
     batch takes longer to make than to send, about 1 ms for each 2 MB.
 
-    Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from `generator` or the
-    default one. `pin_memory` is accepted and changes nothing.
+    Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from
+    `generator` or the default one. `pin_memory` is accepted and changes nothing.
 
-    ValueError for settings that are out of range or exclude each other. An error in a worker is raised here, with the
-    worker's traceback in its message; RuntimeError if a worker dies or a batch takes longer than `timeout` seconds.
+    ValueError for settings that are out of range or exclude each other. An error in a worker is
+    raised here, with the worker's traceback in its message; RuntimeError if a worker dies or a
+    batch takes longer than `timeout` seconds.
 
     >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(5))
     >>> [x for x, in rushlight.utils.data.DataLoader(data, batch_size=2)]
@@ -54,13 +63,27 @@ class DataLoader(Suggesting):
 
     __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[T] says what a batch is
 
-    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
-                 sampler: Iterable | None = None, batch_sampler: Iterable | None = None, num_workers: int = 0,
-                 collate_fn: Callable | None = None, pin_memory: bool = False, drop_last: bool = False,
-                 timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None,
-                 multiprocessing_context: Any = None, generator: Generator | None = None, *,
-                 prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "",
-                 in_order: bool = True):
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable | None = None,
+        batch_sampler: Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ):
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         warn_of_many(num_workers)
         iterable = isinstance(dataset, IterableDataset)
@@ -70,35 +93,55 @@ class DataLoader(Suggesting):
         if batch_sampler is not None:
             batch_size = None
         if sampler is None:
-            sampler = (repeat(None) if iterable else RandomSampler(dataset, generator=generator) if shuffle
-                       else SequentialSampler(dataset))
+            sampler = (
+                repeat(None)
+                if iterable
+                else RandomSampler(dataset, generator=generator)
+                if shuffle
+                else SequentialSampler(dataset)
+            )
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
-        self.num_workers, self.worker_init_fn, self.generator = num_workers, worker_init_fn, generator
-        self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
+        self.num_workers, self.worker_init_fn, self.generator = (
+            num_workers,
+            worker_init_fn,
+            generator,
+        )
+        self.pin_memory, self.pin_memory_device, self.in_order = (
+            pin_memory,
+            pin_memory_device,
+            in_order,
+        )
         self.timeout, self.persistent_workers = timeout, persistent_workers
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
-        self._iterator: WorkerIterator | None = None      # of persistent workers
-        self._reported: int | None = None         # the length of an iterable data set, once somebody asked
+        self._iterator: WorkerIterator | None = None  # of persistent workers
+        self._reported: int | None = None  # the length of an iterable data set, once somebody asked
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._initialized and name in FIXED:
-            raise ValueError(explain(f"{name} attribute should not be set after {type(self).__name__} is initialized",
-                                     "make a new loader"))
+            raise ValueError(
+                explain(
+                    f"{name} attribute should not be set after {type(self).__name__} is "
+                    "initialized",
+                    "make a new loader",
+                )
+            )
         if name == "multiprocessing_context":
             check_context(value, self.num_workers)
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
-            numbers = self._numbers()             # before the seed is drawn, as in torch: a sampler may draw here
-            drawn_seed(self.generator)            # torch draws a seed even without workers
+            numbers = (
+                self._numbers()
+            )  # before the seed is drawn, as in torch: a sampler may draw here
+            drawn_seed(self.generator)  # torch draws a seed even without workers
             batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:
             batches = self._team().begin(self._numbers())
@@ -117,9 +160,14 @@ class DataLoader(Suggesting):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _numbers(self) -> Iterator[Any]:
-        """What to fetch next. Batches of our own random order are slices of it, without lists of Python's integers."""
+        """What to fetch next. Batches of our own random order are slices of it, without lists of
+        Python's integers."""
         order = self._order
-        if type(order) is BatchSampler and type(order.sampler) is RandomSampler and self._recipe().at_once():
+        if (
+            type(order) is BatchSampler
+            and type(order.sampler) is RandomSampler
+            and self._recipe().at_once()
+        ):
             return slices(order.sampler.parts(), order.batch_size, order.drop_last)
         return iter(order)
 
@@ -127,14 +175,21 @@ class DataLoader(Suggesting):
         return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.drop_last)
 
     def _team(self) -> WorkerIterator:
-        """As many workers as asked for, newly seeded; the same ones again if they are persistent and alive."""
+        """As many workers as asked for, newly seeded; the same ones again if they are persistent
+        and alive."""
         if self._iterator is not None and self._iterator.close.alive:
             return self._iterator
-        self._numbers()                           # torch asks the sampler before the seed too, and again for its order
+        self._numbers()  # torch asks the sampler before the seed too, and again for its order
         n, seed, recipe = self.num_workers, drawn_seed(self.generator), self._recipe()
         jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
-        team = WorkerIterator(jobs, self.multiprocessing_context, self.prefetch_factor or 2, self.timeout, self.in_order,
-                              self.persistent_workers)
+        team = WorkerIterator(
+            jobs,
+            self.multiprocessing_context,
+            self.prefetch_factor or 2,
+            self.timeout,
+            self.in_order,
+            self.persistent_workers,
+        )
         if self.persistent_workers:
             self._iterator = team
         return team
@@ -173,16 +228,25 @@ class Counted:
         self.count += 1
         reported, loader = self.loader._reported, self.loader
         if reported is not None and self.count > reported:
-            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {reported}(when accessing "
-                          f"len(dataloader)), but {self.count} samples have been fetched. " + (
-                              "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                              "IterableDataset replica at each worker: see get_worker_info()."
-                              if loader.num_workers else ""), stacklevel=2)
+            warnings.warn(
+                f"Length of IterableDataset {loader.dataset} was reported to be {reported}(when "
+                "accessing "
+                f"len(dataloader)), but {self.count} samples have been fetched. "
+                + (
+                    "For multiprocessing data-loading, this could be caused by not properly "
+                    "configuring the "
+                    "IterableDataset replica at each worker: see get_worker_info()."
+                    if loader.num_workers
+                    else ""
+                ),
+                stacklevel=2,
+            )
         return batch
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
-    """The parts, put together and cut to one size; like a `BatchSampler`, none is asked for before it is needed."""
+    """The parts, put together and cut to one size; like a `BatchSampler`, none is asked for before
+    it is needed."""
     rest = np.empty(0, np.int64)
     for part in parts:
         rest = np.concatenate((rest, part)) if len(rest) else part
@@ -193,54 +257,89 @@ def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[nda
         yield rest
 
 
-def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
-    """ValueError for settings of workers that are out of range, or make no sense without workers."""
+def check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool
+) -> None:
+    """ValueError for settings of workers that are out of range, or make no sense without
+    workers."""
     for bad, what in (
-            (num_workers < 0,
-             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
-            (timeout < 0, "timeout option should be non-negative"),
-            (num_workers == 0 and prefetch_factor is not None,
-             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-             "multiprocessing, otherwise set prefetch_factor to None."),
-            (prefetch_factor is not None and prefetch_factor < 0, "prefetch_factor option should be non-negative"),
-            (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0")):
+        (
+            num_workers < 0,
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing.",
+        ),
+        (timeout < 0, "timeout option should be non-negative"),
+        (
+            num_workers == 0 and prefetch_factor is not None,
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > "
+            "0 to enable "
+            "multiprocessing, otherwise set prefetch_factor to None.",
+        ),
+        (
+            prefetch_factor is not None and prefetch_factor < 0,
+            "prefetch_factor option should be non-negative",
+        ),
+        (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0"),
+    ):
         if bad:
             raise ValueError(explain(what))
 
 
 def warn_of_many(num_workers: int) -> None:
     """A warning for more workers than cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or num_workers
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or num_workers
+    )
     if num_workers > cores:
-        warnings.warn(f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of "
-                      f"worker in current system is {cores}, which is smaller than what this DataLoader is going to "
-                      "create: it may run slowly; lower num_workers to avoid that.", stacklevel=3)
+        warnings.warn(
+            f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
+            "max number of "
+            f"worker in current system is {cores}, which is smaller than what this DataLoader is "
+            "going to "
+            "create: it may run slowly; lower num_workers to avoid that.",
+            stacklevel=3,
+        )
 
 
 def check_iterable(**options: Any) -> None:
     """ValueError for an order, which an iterable data set decides itself."""
     for name, value in options.items():
         if value is not None:
-            raise ValueError(explain(f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
-                                     f"{name}={value}", "let the data set's __iter__ decide the order"))
+            raise ValueError(
+                explain(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                    f"{name}={value}",
+                    "let the data set's __iter__ decide the order",
+                )
+            )
 
 
-def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
+def check_order(
+    batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any
+) -> None:
     """ValueError for incompatible options."""
     if sampler is not None and shuffle:
         raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError(explain("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
-                                     "and drop_last"))
+            raise ValueError(
+                explain(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                    "and drop_last"
+                )
+            )
     elif batch_size is None:
         if drop_last:
-            raise ValueError(explain("batch_size=None option disables auto-batching and is mutually exclusive with "
-                                     "drop_last"))
+            raise ValueError(
+                explain(
+                    "batch_size=None option disables auto-batching and is mutually exclusive with "
+                    "drop_last"
+                )
+            )
     else:
         check_positive(batch_size=batch_size)
-
-
 
 
 # torch's names of iterators, for isinstance

@@ -1,4 +1,6 @@
-"""Data sets: something with samples, by number (`Dataset`) or one after the other (`IterableDataset`)."""
+"""Data sets: something with samples, by number (`Dataset`) or one after the other
+(`IterableDataset`)."""
+
 from __future__ import annotations
 
 import warnings
@@ -10,16 +12,17 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from rushlight.core.mode import mode
 from rushlight.base.errors import explain
-from rushlight.random import default_generator
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.random import default_generator
 
 T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
+    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one
+    after the other.
 
     It may define `__getitems__(numbers)`, which returns a list of samples, if that is cheaper.
 
@@ -40,7 +43,8 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T]):
-    """iter(data) gives samples one after the other: for streams, and where access by number is dear.
+    """iter(data) gives samples one after the other: for streams, and where access by number is
+    dear.
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -57,9 +61,11 @@ class IterableDataset(Dataset[T]):
 
 
 class TensorDataset(Dataset[tuple]):
-    """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths differ.
+    """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths
+    differ.
 
-    A `DataLoader` with the default `collate_fn` takes a batch of it with one index operation for each tensor.
+    A `DataLoader` with the default `collate_fn` takes a batch of it with one index operation for
+    each tensor.
 
     >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(3), rushlight.arange(3) * 2)
     >>> data[1]
@@ -68,8 +74,13 @@ class TensorDataset(Dataset[tuple]):
 
     def __init__(self, *tensors: Tensor):
         if any(len(t) != len(tensors[0]) for t in tensors):
-            raise AssertionError(explain("Size mismatch between tensors", "all need the same first size",
-                                         shapes=[tuple(t.shape) for t in tensors]))
+            raise AssertionError(
+                explain(
+                    "Size mismatch between tensors",
+                    "all need the same first size",
+                    shapes=[tuple(t.shape) for t in tensors],
+                )
+            )
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple:
@@ -87,7 +98,8 @@ class TensorDataset(Dataset[tuple]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if lengths differ.
+    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if
+    lengths differ.
 
     >>> data = rushlight.utils.data.StackDataset(x=range(3), y=range(10, 13))
     >>> data[1]
@@ -96,14 +108,20 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
-            raise ValueError(explain("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
-                                     "input/output, but both types are given."))
+            raise ValueError(
+                explain(
+                    "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                    "input/output, but both types are given."
+                )
+            )
         self.datasets: Any = args or kwargs
         parts = self._parts()
         if not parts:
             raise ValueError(explain("At least one dataset should be passed"))
         if any(len(d) != len(parts[0]) for d in parts):
-            raise ValueError(explain("Size mismatch between datasets", lengths=[len(d) for d in parts]))
+            raise ValueError(
+                explain("Size mismatch between datasets", lengths=[len(d) for d in parts])
+            )
 
     def _parts(self) -> list[Any]:
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
@@ -124,7 +142,8 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """data[i] = the i-th of all samples, one data set after the other. AssertionError for none, or one without a length.
+    """data[i] = the i-th of all samples, one data set after the other. AssertionError for none, or
+    one without a length.
 
     >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> len(data), data[3], data[-1]
@@ -136,7 +155,9 @@ class ConcatDataset(Dataset[Any]):
         if not self.datasets:
             raise AssertionError(explain("datasets should not be an empty iterable"))
         if any(isinstance(d, IterableDataset) for d in self.datasets):
-            raise AssertionError(explain("ConcatDataset does not support IterableDataset", "use ChainDataset"))
+            raise AssertionError(
+                explain("ConcatDataset does not support IterableDataset", "use ChainDataset")
+            )
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     @staticmethod
@@ -155,8 +176,13 @@ class ConcatDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         if index < 0:
             if -index > len(self):
-                raise ValueError(explain("absolute value of index should not exceed dataset length",
-                                         index=index, length=len(self)))
+                raise ValueError(
+                    explain(
+                        "absolute value of index should not exceed dataset length",
+                        index=index,
+                        length=len(self),
+                    )
+                )
             index += len(self)
         i = bisect_right(self.cumulative_sizes, index)
         return self.datasets[i][index - (self.cumulative_sizes[i - 1] if i else 0)]
@@ -179,7 +205,9 @@ class ChainDataset(IterableDataset[Any]):
     def _checked(self) -> Iterator[Any]:
         for d in self.datasets:
             if not isinstance(d, IterableDataset):
-                raise AssertionError(explain("ChainDataset only supports IterableDataset", "use ConcatDataset"))
+                raise AssertionError(
+                    explain("ChainDataset only supports IterableDataset", "use ConcatDataset")
+                )
             yield d
 
     def __iter__(self) -> Iterator[Any]:
@@ -190,7 +218,8 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[Any]):
-    """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in their order.
+    """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in
+    their order.
 
     >>> list(rushlight.utils.data.Subset(range(10, 20), [7, 2]))
     [17, 12]
@@ -218,8 +247,12 @@ def samples(dataset: Any, numbers: Sequence[int]) -> list:
         return [dataset[i] for i in numbers]
     found = several(numbers)
     if len(found) != len(numbers):
-        raise ValueError(explain(f"Nested dataset's output size mismatch. Expected {len(numbers)}, got {len(found)}",
-                                 f"{type(dataset).__name__}.__getitems__ must return a sample for each number"))
+        raise ValueError(
+            explain(
+                f"Nested dataset's output size mismatch. Expected {len(numbers)}, got {len(found)}",
+                f"{type(dataset).__name__}.__getitems__ must return a sample for each number",
+            )
+        )
     return found
 
 
@@ -237,8 +270,11 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
     return dataset.batch(numbers)
 
 
-def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator) -> list[Subset]:
-    """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for the same seed.
+def random_split(
+    dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator
+) -> list[Subset]:
+    """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for
+    the same seed.
 
     Left-over samples go to the first parts, one each. ValueError unless the parts make up the
     whole.
@@ -250,22 +286,32 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = 
     if isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = counts(lengths, len(dataset))
     if sum(lengths) != len(dataset):
-        raise ValueError(explain("Sum of input lengths does not equal the length of the input dataset!",
-                                 lengths=list(lengths), dataset=len(dataset)))
+        raise ValueError(
+            explain(
+                "Sum of input lengths does not equal the length of the input dataset!",
+                lengths=list(lengths),
+                dataset=len(dataset),
+            )
+        )
     order = generator.randperm(int(sum(lengths))).tolist()
     ends = list(accumulate(int(n) for n in lengths))
-    return [Subset(dataset, order[end - int(n):end]) for n, end in zip(lengths, ends)]
+    return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(lengths, ends)]
 
 
 def counts(fractions: Sequence[float], total: int) -> list[int]:
     """Whole numbers in proportion to the fractions."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
-            raise ValueError(explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction))
+            raise ValueError(
+                explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction)
+            )
     parts = [floor(total * fraction) for fraction in fractions]
     for i in range(total - sum(parts)):
         parts[i % len(parts)] += 1
     for i, n in enumerate(parts):
         if n == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+            warnings.warn(
+                f"Length of split at index {i} is 0. This might result in an empty dataset.",
+                stacklevel=3,
+            )
     return parts

@@ -1,4 +1,5 @@
 """From numbers of samples to a batch, in the program itself or in a worker."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from typing import Any
 from rushlight.utils.data.collate import default_collate
 from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
 
-END_OF_DATA = object()                            # what a fetcher returns at the end of an iterable data set
+END_OF_DATA = object()  # what a fetcher returns at the end of an iterable data set
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Recipe:
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
-    batched: bool                                 # of several samples, or one sample each
+    batched: bool  # of several samples, or one sample each
     drop_last: bool
 
     def at_once(self) -> bool:
@@ -37,6 +38,7 @@ class Recipe:
 
     def stream(self, source: Iterator[Any]) -> Callable[[Any], Any]:
         """The fetcher for an iterable data set."""
+
         def fetch(numbers: Any) -> Any:
             if not self.batched:
                 sample = next(source, END_OF_DATA)
@@ -44,4 +46,5 @@ class Recipe:
             found = [sample for _, sample in zip(numbers, source)]
             short = not found or (self.drop_last and len(found) < len(numbers))
             return END_OF_DATA if short else self.collate_fn(found)
+
         return fetch

@@ -1,8 +1,9 @@
 """Messages through a pipe between processes: a pickle, then the bytes of its arrays.
 
-Arrays go out of band (pickle protocol 5) and are read straight into the memory on which the new arrays stand: 10 MB in
-5 ms, where a pickle of one piece takes 51 and shared memory, mapped anew for each batch, 12.
-"""
+Arrays go out of band (pickle protocol 5) and are read straight into the memory on which the new
+arrays stand: 10 MB in 5 ms, where a pickle of one piece takes 51 and shared memory, mapped anew for
+each batch, 12."""
+
 from __future__ import annotations
 
 import os
@@ -15,7 +16,7 @@ from numpy import ndarray
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-USES_FILE_DESCRIPTORS = hasattr(os, "readv") and hasattr(os, "pipe")    # Windows has handles
+USES_FILE_DESCRIPTORS = hasattr(os, "readv") and hasattr(os, "pipe")  # Windows has handles
 
 Packed = tuple[bytes, list[pickle.PickleBuffer]]
 

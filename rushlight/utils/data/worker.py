@@ -1,8 +1,9 @@
 """A worker of a loader: a process that makes batches with random numbers of its own.
 
-Processes are forked on Linux. That is safe beside the threads of NumPy's BLAS (OpenBLAS ends them before a fork and
-starts them anew) and of compiled loops (loops/parallel.py asks for its process). A worker's BLAS uses one thread.
-"""
+Processes are forked on Linux. That is safe beside the threads of NumPy's BLAS (OpenBLAS ends them
+before a fork and starts them anew) and of compiled loops (loops/parallel.py asks for its process).
+A worker's BLAS uses one thread."""
+
 from __future__ import annotations
 
 import random
@@ -18,21 +19,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushlight.random import default_generator
 from rushlight.base.threads import set_num_threads
-from rushlight.utils.data.pipe import Packed, packed, receive, send
+from rushlight.random import default_generator
 from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
+from rushlight.utils.data.pipe import Packed, packed, receive, send
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-BATCH, ERROR, END = "batch", "error", "end"       # the answer to a task
-RESUME = "resume"                                 # a message instead of a task: begin the data set anew
+BATCH, ERROR, END = "batch", "error", "end"  # the answer to a task
+RESUME = "resume"  # a message instead of a task: begin the data set anew
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What `get_worker_info()` tells a data set: the worker's number, how many there are, its seed, the data set."""
+    """What `get_worker_info()` tells a data set: the worker's number, how many there are, its seed,
+    the data set."""
 
     id: int
     num_workers: int
@@ -40,7 +42,7 @@ class WorkerInfo:
     dataset: Any
 
 
-_here: WorkerInfo | None = None                   # set once, when a worker's process begins
+_here: WorkerInfo | None = None  # set once, when a worker's process begins
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -72,11 +74,14 @@ class Caught:
         kind, error, trace = sys.exc_info()
         told = "".join(traceback.format_exception(kind, error, trace))
         name = kind.__name__ if kind else "nothing"
-        return cls(kind or RuntimeError,
-                   f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}")
+        return cls(
+            kind or RuntimeError,
+            f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}",
+        )
 
     def error(self) -> BaseException:
-        """An error of the same class that tells of the first; a RuntimeError where the class wants other arguments."""
+        """An error of the same class that tells of the first; a RuntimeError where the class wants
+        other arguments."""
         if self.kind is KeyError:
             return KeyError(LongKey(self.text))
         try:
@@ -97,7 +102,7 @@ class Outbox:
         while (message := self.waiting.get()) is not None:
             try:
                 send(self.pipe, message)
-            except OSError:                       # the program has closed its end
+            except OSError:  # the program has closed its end
                 self.broken = True
                 return
 
@@ -134,9 +139,10 @@ class Job:
     init: Callable[[int], Any] | None
 
     def begin(self) -> None:
-        """Make this process the worker: one BLAS thread, torch's seeds for it, and the user's own preparations."""
+        """Make this process the worker: one BLAS thread, torch's seeds for it, and the user's own
+        preparations."""
         global _here
-        with suppress(ImportError):               # without threadpoolctl BLAS keeps its threads
+        with suppress(ImportError):  # without threadpoolctl BLAS keeps its threads
             set_num_threads(1)
         seed = self.base_seed + self.id
         random.seed(seed)
@@ -151,14 +157,13 @@ class Job:
 def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Connection]) -> None:
     """A worker's life: tasks in, batches out, until there are no more or the program has gone.
 
-    `inherited`: the program's own ends of pipes, which a fork has copied. They are closed, so that a pipe ends when
-    the program closes it.
-    """
+    `inherited`: the program's own ends of pipes, which a fork has copied. They are closed, so that
+    a pipe ends when the program closes it."""
     for pipe in inherited:
         pipe.close()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     outbox = Outbox(results)
-    with suppress(EOFError, KeyboardInterrupt):   # the program has gone, or says so itself
+    with suppress(EOFError, KeyboardInterrupt):  # the program has gone, or says so itself
         work(job, tasks, outbox)
     outbox.close()
 
@@ -183,11 +188,18 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
                 outbox.waiting.put(packed_error(index, Caught.now(job.id)))
                 continue
             if batch is END_OF_DATA:
-                fetch = None                      # tasks sent in the meantime are dropped
-            outbox.put(index, END if batch is END_OF_DATA else BATCH, None if batch is END_OF_DATA else batch, job.id)
+                fetch = None  # tasks sent in the meantime are dropped
+            outbox.put(
+                index,
+                END if batch is END_OF_DATA else BATCH,
+                None if batch is END_OF_DATA else batch,
+                job.id,
+            )
 
 
-def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:
+def prepared(
+    job: Job, begin: Callable[[], None] | None = None
+) -> tuple[Callable | None, Caught | None]:
     """The fetcher, or the error raised when it was created."""
     try:
         if begin is not None:

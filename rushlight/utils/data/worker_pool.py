@@ -1,6 +1,7 @@
 """The batches of several workers, in order. Tasks are sent ahead, and all workers are ended at the
 end.
 """
+
 from __future__ import annotations
 
 import os
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
     from multiprocessing.process import BaseProcess
 
-SHUTDOWN_SECONDS = 5.0                            # a worker that runs longer is stopped
-_ends: WeakSet[Connection] = WeakSet()            # this process's ends of all pipes to workers, for forks to close
+SHUTDOWN_SECONDS = 5.0  # a worker that runs longer is stopped
+_ends: WeakSet[Connection] = (
+    WeakSet()
+)  # this process's ends of all pipes to workers, for forks to close
 
 
 def context_of(given: Any) -> BaseContext:
-    """The context named or given; else the one that the program has set, fork on Linux, or Python's choice."""
+    """The context named or given; else the one that the program has set, fork on Linux, or Python's
+    choice."""
     import multiprocessing
+
     if given is None and multiprocessing.get_start_method(allow_none=True) is None:
         given = "fork" if sys.platform == "linux" else None
     if given is None or isinstance(given, str):
@@ -37,22 +42,38 @@ def context_of(given: Any) -> BaseContext:
 
 
 def check_context(given: Any, num_workers: int) -> None:
-    """ValueError for a context without workers or of an unknown name, TypeError for another object."""
+    """ValueError for a context without workers or of an unknown name, TypeError for another
+    object."""
     if given is None:
         return
     if num_workers == 0:
-        raise ValueError(explain("multiprocessing_context can only be used with multi-process loading (num_workers > 0),"
-                                 f" but got num_workers={num_workers}"))
+        raise ValueError(
+            explain(
+                "multiprocessing_context can only be used with multi-process loading (num_workers "
+                "> 0),"
+                f" but got num_workers={num_workers}"
+            )
+        )
     import multiprocessing
     from multiprocessing.context import BaseContext
+
     if isinstance(given, str):
         methods = multiprocessing.get_all_start_methods()
         if given not in methods:
-            raise ValueError(explain("multiprocessing_context option should specify a valid start method in "
-                                     f"{methods!r}, but got multiprocessing_context={given!r}"))
+            raise ValueError(
+                explain(
+                    "multiprocessing_context option should specify a valid start method in "
+                    f"{methods!r}, but got multiprocessing_context={given!r}"
+                )
+            )
     elif not isinstance(given, BaseContext):
-        raise TypeError(explain("multiprocessing_context option should be a valid context object or a string specifying "
-                                f"the start method, but got multiprocessing_context={given}"))
+        raise TypeError(
+            explain(
+                "multiprocessing_context option should be a valid context object or a string "
+                "specifying "
+                f"the start method, but got multiprocessing_context={given}"
+            )
+        )
 
 
 class Member:
@@ -63,16 +84,24 @@ class Member:
         self.results, to_program = context.Pipe(duplex=False)
         _ends.update((self.tasks, self.results))
         inherited = list(_ends) if context.get_start_method() == "fork" else []
-        self.process: BaseProcess = context.Process(target=serve, args=(job, from_program, to_program, inherited),
-                                                    daemon=True)
+        self.process: BaseProcess = context.Process(
+            target=serve, args=(job, from_program, to_program, inherited), daemon=True
+        )
         try:
-            with warnings.catch_warnings():       # other threads are no danger to our workers: see worker.py
-                warnings.filterwarnings("ignore", ".*multi-threaded, use of fork.*", DeprecationWarning)
+            with (
+                warnings.catch_warnings()
+            ):  # other threads are no danger to our workers: see worker.py
+                warnings.filterwarnings(
+                    "ignore", ".*multi-threaded, use of fork.*", DeprecationWarning
+                )
                 self.process.start()
         finally:
             from_program.close()
             to_program.close()
-        self.active, self.tasks_open = True, 0    # whether it still has samples; tasks without an answer
+        self.active, self.tasks_open = (
+            True,
+            0,
+        )  # whether it still has samples; tasks without an answer
 
     def give(self, message: Any) -> None:
         """Send a task. A dead worker is detected when the loader waits for its answer."""
@@ -87,7 +116,7 @@ class Member:
 
 def dismiss(members: list[Member], owner: int) -> None:
     """End all workers by closing their pipes. A worker that is busy for longer is stopped."""
-    if os.getpid() != owner:                      # a copy, in a forked process
+    if os.getpid() != owner:  # a copy, in a forked process
         return
     for member in members:
         member.tasks.close()
@@ -104,21 +133,35 @@ def dismiss(members: list[Member], owner: int) -> None:
 
 
 class WorkerIterator:
-    """Batch i is made by one of the workers in turn, `ahead` of them each; they are given in order, unless told.
+    """Batch i is made by one of the workers in turn, `ahead` of them each; they are given in order,
+    unless told.
 
     Without references to it, at the end of the data and at the end of the program its workers end.
     """
 
-    def __init__(self, jobs: list[Job], context: Any, ahead: int, timeout: float, in_order: bool, persistent: bool):
+    def __init__(
+        self,
+        jobs: list[Job],
+        context: Any,
+        ahead: int,
+        timeout: float,
+        in_order: bool,
+        persistent: bool,
+    ):
         self.members: list[Member] = []
         self.close = finalize(self, dismiss, self.members, os.getpid())
-        self.ahead, self.timeout, self.in_order, self.persistent = ahead, timeout, in_order, persistent
+        self.ahead, self.timeout, self.in_order, self.persistent = (
+            ahead,
+            timeout,
+            in_order,
+            persistent,
+        )
         for job in jobs:
             self.members.append(Member(job, context_of(context)))
         self.turn = cycle(list(self.members))
-        self.sent = self.given = 0                # numbers of the next task to send, and the next batch to give
-        self.waiting: dict[int, Member] = {}      # task -> worker
-        self.arrived: dict[int, Any] = {}         # answers that are not due yet
+        self.sent = self.given = 0  # numbers of the next task to send, and the next batch to give
+        self.waiting: dict[int, Member] = {}  # task -> worker
+        self.arrived: dict[int, Any] = {}  # answers that are not due yet
         self.numbers: Iterator[Any] = iter(())
 
     def begin(self, numbers: Iterable[Any]) -> WorkerIterator:
@@ -151,7 +194,8 @@ class WorkerIterator:
                 return self._hand_over(index)
 
     def _send_task(self) -> None:
-        """The next numbers to the next worker that has samples left; in any order, to one with little to do."""
+        """The next numbers to the next worker that has samples left; in any order, to one with
+        little to do."""
         active = sum(member.active for member in self.members)
         if not active:
             return
@@ -176,10 +220,11 @@ class WorkerIterator:
             self.given += 1
 
     def _answer(self) -> int | None:
-        """Wait for an answer and keep it. Return its task, or None for an old answer or a worker's end."""
+        """Wait for an answer and keep it. Return its task, or None for an old answer or a worker's
+        end."""
         index, kind, content = self._message()
         member = self.waiting.get(index)
-        if member is None:                        # of an earlier round
+        if member is None:  # of an earlier round
             return None
         if kind == END:
             if self.persistent:
@@ -203,14 +248,20 @@ class WorkerIterator:
         return content
 
     def _message(self) -> tuple[int, str, Any]:
-        """The next message of a worker. RuntimeError if one has died, or after `timeout` seconds."""
+        """The next message of a worker. RuntimeError if one has died, or after `timeout`
+        seconds."""
         from multiprocessing.connection import wait
+
         at_work = {member.results: member for member in self.members if member.active}
         ends = {member.process.sentinel: member for member in at_work.values()}
         found: list[Any] = wait([*at_work, *ends], self.timeout or None)
         if not found:
-            raise RuntimeError(explain(f"DataLoader timed out after {self.timeout} seconds",
-                                       "a longer timeout=, or quicker samples"))
+            raise RuntimeError(
+                explain(
+                    f"DataLoader timed out after {self.timeout} seconds",
+                    "a longer timeout=, or quicker samples",
+                )
+            )
         for pipe in found:
             if pipe in at_work:
                 try:
@@ -226,6 +277,11 @@ class WorkerIterator:
             member.process.join(1.0)
         codes = ", ".join(str(member.process.exitcode) for member in members)
         self.close()
-        return RuntimeError(explain(f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
-                                    "look for its own message above; killed by the system, it may have wanted too much "
-                                    "memory: fewer workers or smaller batches", exit_code=codes))
+        return RuntimeError(
+            explain(
+                f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
+                "look for its own message above; killed by the system, it may have wanted too much "
+                "memory: fewer workers or smaller batches",
+                exit_code=codes,
+            )
+        )

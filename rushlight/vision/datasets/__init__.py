@@ -1,4 +1,5 @@
 """Data sets of images, as torchvision's: from local files, or downloaded once if asked for."""
+
 from __future__ import annotations
 
 from rushlight.vision.datasets import utils, vision
@@ -10,5 +11,20 @@ from rushlight.vision.datasets.folder import DatasetFolder, FakeData, ImageFolde
 from rushlight.vision.datasets.mnist import KMNIST, MNIST, FashionMNIST
 from rushlight.vision.datasets.photographs import STL10, SVHN
 
-__all__ = ["CIFAR10", "CIFAR100", "CelebA", "DatasetFolder", "Digits", "FakeData", "FashionMNIST", "ImageFolder", "KMNIST",
-           "MNIST", "STL10", "SVHN", "VisionDataset", "utils", "vision"]
+__all__ = [
+    "CIFAR10",
+    "CIFAR100",
+    "CelebA",
+    "DatasetFolder",
+    "Digits",
+    "FakeData",
+    "FashionMNIST",
+    "ImageFolder",
+    "KMNIST",
+    "MNIST",
+    "STL10",
+    "SVHN",
+    "VisionDataset",
+    "utils",
+    "vision",
+]

@@ -1,4 +1,5 @@
 """Base classes of image data sets: folder, transforms, repr."""
+
 from __future__ import annotations
 
 import os
@@ -17,12 +18,23 @@ class VisionDataset(Dataset[tuple]):
     `transform` changes the image, `target_transform` the target, or `transforms` both at once.
     """
 
-    def __init__(self, root: str | os.PathLike | None = None, transforms: Callable | None = None,
-                 transform: Callable | None = None, target_transform: Callable | None = None):
+    def __init__(
+        self,
+        root: str | os.PathLike | None = None,
+        transforms: Callable | None = None,
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+    ):
         if transforms is not None and (transform is not None or target_transform is not None):
-            raise ValueError(explain("Only transforms or transform/target_transform can be passed as argument"))
+            raise ValueError(
+                explain("Only transforms or transform/target_transform can be passed as argument")
+            )
         self.root = os.path.expanduser(os.fspath(root)) if root is not None else None
-        self.transforms, self.transform, self.target_transform = transforms, transform, target_transform
+        self.transforms, self.transform, self.target_transform = (
+            transforms,
+            transform,
+            target_transform,
+        )
 
     def pair(self, index: int) -> tuple[Any, Any]:
         """Image and target, not transformed."""
@@ -47,10 +59,25 @@ class VisionDataset(Dataset[tuple]):
         lines += [f"Root location: {self.root}"] if self.root is not None else []
         lines += self.extra_repr().splitlines()
         if self.transform is not None or self.target_transform is not None:
-            told = [(name, t) for name, t in (("Transform", self.transform), ("Target transform", self.target_transform))
-                    if t is not None]
-            lines += ["\n".join(["StandardTransform", *(f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2))
-                                                       for name, t in told)])]
+            told = [
+                (name, t)
+                for name, t in (
+                    ("Transform", self.transform),
+                    ("Target transform", self.target_transform),
+                )
+                if t is not None
+            ]
+            lines += [
+                "\n".join(
+                    [
+                        "StandardTransform",
+                        *(
+                            f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2))
+                            for name, t in told
+                        ),
+                    ]
+                )
+            ]
         return "\n    ".join([f"Dataset {type(self).__name__}", *lines])
 
 

@@ -1,4 +1,5 @@
 """CelebA: faces of famous people, with forty attributes each."""
+
 from __future__ import annotations
 
 import os
@@ -14,32 +15,52 @@ from rushlight.vision.datasets.base import VisionDataset, folder_of
 from rushlight.vision.datasets.folder import default_loader
 
 SPLITS = {"train": 0, "valid": 1, "test": 2, "all": None}
-FILES = {"attr": "list_attr_celeba.txt", "identity": "identity_CelebA.txt", "bbox": "list_bbox_celeba.txt",
-         "landmarks": "list_landmarks_align_celeba.txt"}
+FILES = {
+    "attr": "list_attr_celeba.txt",
+    "identity": "identity_CelebA.txt",
+    "bbox": "list_bbox_celeba.txt",
+    "landmarks": "list_landmarks_align_celeba.txt",
+}
 
 
 class CelebA(VisionDataset):
     """Faces, 178 x 218: `split` 'train', 'valid', 'test' or 'all'; (image, target).
 
-    `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity', 'bbox' or 'landmarks';
-    with none the target is None. `root`/celeba holds img_align_celeba/ and the lists that these name. Nothing is
-    downloaded: RuntimeError says what is missing.
+    `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity',
+    'bbox' or 'landmarks'; with none the target is None. `root`/celeba holds img_align_celeba/ and
+    the lists that these name. Nothing is downloaded: RuntimeError says what is missing.
 
     Source: Z. Liu and others, Deep Learning Face Attributes in the Wild, 2015.
     """
 
     base_folder = "celeba"
 
-    def __init__(self, root: str | os.PathLike, split: str = "train", target_type: str | list[str] = "attr",
-                 transform: Callable | None = None, target_transform: Callable | None = None, download: bool = False):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        split: str = "train",
+        target_type: str | list[str] = "attr",
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]
         if split.lower() not in SPLITS:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}."))
+            raise ValueError(
+                explain(
+                    f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}."
+                )
+            )
         for kind in self.target_type:
             if kind not in FILES:
-                raise ValueError(explain(f'Target type "{kind}" is not recognized.', f"it is one of {', '.join(FILES)}"))
+                raise ValueError(
+                    explain(
+                        f'Target type "{kind}" is not recognized.',
+                        f"it is one of {', '.join(FILES)}",
+                    )
+                )
         if not self.target_type and target_transform is not None:
             raise RuntimeError(explain("target_transform is specified but target_type is empty"))
         names, parts, _ = self.table("list_eval_partition.txt")
@@ -49,7 +70,9 @@ class CelebA(VisionDataset):
         self.attr_names: list[str] = []
         for kind in self.target_type:
             _, values, header = self.table(FILES[kind])
-            values = (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]    # -1 and 1 become 0 and 1
+            values = (
+                (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]
+            )  # -1 and 1 become 0 and 1
             self.attr_names = header if kind == "attr" else self.attr_names
             setattr(self, kind, from_array(np.ascontiguousarray(values)))
 
@@ -57,25 +80,43 @@ class CelebA(VisionDataset):
         return folder_of(self.root).joinpath(self.base_folder, *names)
 
     def table(self, name: str) -> tuple[list[str], np.ndarray, list[str]]:
-        """Names, numbers and the names of columns in a list; lists with a header begin with how many there are."""
+        """Names, numbers and the names of columns in a list; lists with a header begin with how
+        many there are."""
         if not self.path(name).is_file():
-            raise RuntimeError(explain("Dataset not found or corrupted.", "unpack CelebA's files there",
-                                       missing=self.path(name)))
+            raise RuntimeError(
+                explain(
+                    "Dataset not found or corrupted.",
+                    "unpack CelebA's files there",
+                    missing=self.path(name),
+                )
+            )
         lines = self.path(name).read_text().splitlines()
         headed = len(lines[0].split()) == 1
-        rows = [line.split() for line in lines[2 if headed else 0:] if line.strip()]
-        return [row[0] for row in rows], np.array([row[1:] for row in rows], np.int64), lines[1].split() if headed else []
+        rows = [line.split() for line in lines[2 if headed else 0 :] if line.strip()]
+        return (
+            [row[0] for row in rows],
+            np.array([row[1:] for row in rows], np.int64),
+            lines[1].split() if headed else [],
+        )
 
     def pair(self, index: int) -> tuple[Any, Any]:
         found = [getattr(self, kind)[index] for kind in self.target_type]
-        found = [value[0] if kind == "identity" else value for kind, value in zip(self.target_type, found)]
+        found = [
+            value[0] if kind == "identity" else value
+            for kind, value in zip(self.target_type, found)
+        ]
         target = None if not found else found[0] if len(found) == 1 else tuple(found)
         return default_loader(str(self.path("img_align_celeba", self.filename[index]))), target
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         image, target = self.pair(index)
         image = image if self.transform is None else self.transform(image)
-        return image, target if target is None or self.target_transform is None else self.target_transform(target)
+        return (
+            image,
+            target
+            if target is None or self.target_transform is None
+            else self.target_transform(target),
+        )
 
     def __len__(self) -> int:
         return len(self.filename)

@@ -1,4 +1,5 @@
 """CIFAR-10 and CIFAR-100: photographs of 32 x 32 pixels, in pickles."""
+
 from __future__ import annotations
 
 import os
@@ -15,7 +16,7 @@ from rushlight.serialization.name_map import encode
 from rushlight.vision.datasets.base import TrainOrTest, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
-List = list[tuple[str, str]]                      # files and their md5
+List = list[tuple[str, str]]  # files and their md5
 
 
 class ArrayUnpickler(pickle.Unpickler):
@@ -27,7 +28,7 @@ class ArrayUnpickler(pickle.Unpickler):
         if name == "_reconstruct" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if (module, name) == ("_codecs", "encode"):
-            return encode                         # of latin1 only
+            return encode  # of latin1 only
         raise pickle.UnpicklingError(f"the file wants {module}.{name}: it is not one of CIFAR's")
 
 
@@ -40,9 +41,10 @@ def read(path: Path) -> dict[str, Any]:
 class CIFAR10(TrainOrTest):
     """Photographs of ten kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class).
 
-    `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz; `download=True` fetches it. `data`
-    (N, 32, 32, 3) uint8, an array, and `targets`, a list, are all of them. An image is a Pillow image where Pillow is
-    installed, an array else. RuntimeError if files are missing or changed.
+    `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz;
+    `download=True` fetches it. `data` (N, 32, 32, 3) uint8, an array, and `targets`, a list, are
+    all of them. An image is a Pillow image where Pillow is installed, an array else. RuntimeError
+    if files are missing or changed.
 
     Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
     """
@@ -51,16 +53,28 @@ class CIFAR10(TrainOrTest):
     url = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
     filename = "cifar-10-python.tar.gz"
     tgz_md5 = "c58f30108f718f92721af3b95e74349a"
-    train_list: List = [("data_batch_1", "c99cafc152244af753f735de768cd75f"),
-                        ("data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"),
-                        ("data_batch_3", "54ebc095f3ab1f0389bbae665268c751"),
-                        ("data_batch_4", "634d18415352ddfa80567beed471001a"),
-                        ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb")]
+    train_list: List = [
+        ("data_batch_1", "c99cafc152244af753f735de768cd75f"),
+        ("data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"),
+        ("data_batch_3", "54ebc095f3ab1f0389bbae665268c751"),
+        ("data_batch_4", "634d18415352ddfa80567beed471001a"),
+        ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
+    ]
     test_list: List = [("test_batch", "40351d587109b95175f43aff81a1287e")]
-    meta = {"filename": "batches.meta", "key": "label_names", "md5": "5ff9c542aee3614f3951f8cda6e48888"}
+    meta = {
+        "filename": "batches.meta",
+        "key": "label_names",
+        "md5": "5ff9c542aee3614f3951f8cda6e48888",
+    }
 
-    def __init__(self, root: str | os.PathLike, train: bool = True, transform: Callable | None = None,
-                 target_transform: Callable | None = None, download: bool = False):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        train: bool = True,
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
         if download:
@@ -68,9 +82,16 @@ class CIFAR10(TrainOrTest):
         elif not self._check_integrity() and (folder_of(self.root) / self.filename).is_file():
             self.unpack()
         if not self._check_integrity():
-            raise RuntimeError(explain("Dataset not found or corrupted. You can use download=True to download it",
-                                       f"or put {self.filename} into {self.root}", missing="; ".join(self.faults())))
-        parts = [read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)]
+            raise RuntimeError(
+                explain(
+                    "Dataset not found or corrupted. You can use download=True to download it",
+                    f"or put {self.filename} into {self.root}",
+                    missing="; ".join(self.faults()),
+                )
+            )
+        parts = [
+            read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)
+        ]
         pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, 32, 32)
         self.data = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
         key = "labels" if "labels" in parts[0] else "fine_labels"
@@ -88,7 +109,11 @@ class CIFAR10(TrainOrTest):
 
     def faults(self) -> list[str]:
         """The files that are missing or changed."""
-        return [str(self.folder / name) for name, md5 in self.files() if not is_whole(self.folder / name, md5)]
+        return [
+            str(self.folder / name)
+            for name, md5 in self.files()
+            if not is_whole(self.folder / name, md5)
+        ]
 
     def _check_integrity(self) -> bool:
         return not self.faults()
@@ -115,7 +140,8 @@ class CIFAR10(TrainOrTest):
 
 
 class CIFAR100(CIFAR10):
-    """Photographs of a hundred kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class)."""
+    """Photographs of a hundred kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32,
+    class)."""
 
     base_folder = "cifar-100-python"
     url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
@@ -123,4 +149,8 @@ class CIFAR100(CIFAR10):
     tgz_md5 = "eb9058c3a382ffc7106e4002c42a8d85"
     train_list: List = [("train", "16019d7e3df5f24257cddd939b257f8d")]
     test_list: List = [("test", "f0ef6b0ae62326f3e7ffdfab6717acfc")]
-    meta = {"filename": "meta", "key": "fine_label_names", "md5": "7973b15100ade9c7d40fb424638fde48"}
+    meta = {
+        "filename": "meta",
+        "key": "fine_label_names",
+        "md5": "7973b15100ade9c7d40fb424638fde48",
+    }

@@ -1,6 +1,7 @@
 """Files from the net: resumed after an interruption, checked by their MD5, moved into place when
 complete.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 BLOCK_BYTES = 1 << 20
-TIMEOUT_SECONDS = 30.0                            # without an answer
+TIMEOUT_SECONDS = 30.0  # without an answer
 
 
 def md5(path: Path) -> str:
@@ -40,7 +41,7 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
     for url in urls:
         try:
             fetch(url, part := path.with_name(path.name + ".part"))
-        except OSError as error:                  # also urllib's errors, and a connection that broke
+        except OSError as error:  # also urllib's errors, and a connection that broke
             troubles.append(f"{url}: {getattr(error, 'reason', error) or type(error).__name__}")
             continue
         if is_whole(part, expected):
@@ -48,24 +49,36 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
             return
         troubles.append(f"{url}: what came has the md5 {md5(part)}, not {expected}")
         part.unlink()
-    raise RuntimeError(f"could not download {path.name}:\n  " + "\n  ".join(troubles) +
-                       f"\n  cure: without a network, put the file at {path} yourself")
+    raise RuntimeError(
+        f"could not download {path.name}:\n  "
+        + "\n  ".join(troubles)
+        + f"\n  cure: without a network, put the file at {path} yourself"
+    )
 
 
 def fetch(url: str, part: Path) -> None:
-    """Append what is missing of a file; from its beginning, if the server cannot go on in the middle."""
+    """Append what is missing of a file; from its beginning, if the server cannot go on in the
+    middle."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
+
     have = part.stat().st_size if part.exists() else 0
-    request = Request(url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})})
+    request = Request(
+        url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})}
+    )
     try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS) as answer, open(part, "ab" if answer.status == 206 else "wb") as file:
+        with (
+            urlopen(request, timeout=TIMEOUT_SECONDS) as answer,
+            open(part, "ab" if answer.status == 206 else "wb") as file,
+        ):
             shutil.copyfileobj(answer, file, BLOCK_BYTES)
             length = answer.headers.get("Content-Length")
     except HTTPError as error:
-        if error.code == 416 and have:            # nothing is missing
+        if error.code == 416 and have:  # nothing is missing
             return
         raise
     came = part.stat().st_size - (have if answer.status == 206 else 0)
     if length is not None and came < int(length):
-        raise OSError(f"the connection broke after {came:,} of {int(length):,} bytes: call again to go on")
+        raise OSError(
+            f"the connection broke after {came:,} of {int(length):,} bytes: call again to go on"
+        )

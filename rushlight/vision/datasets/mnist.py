@@ -1,4 +1,5 @@
 """MNIST and data sets of the same format: 28 x 28 pixels, ten classes, IDX files."""
+
 from __future__ import annotations
 
 import os
@@ -16,23 +17,45 @@ from rushlight.vision.datasets.download import download
 class MNIST(TrainOrTest):
     """Handwritten digits: 60,000 to train, 10,000 to test; (image 28 x 28, number).
 
-    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as torchvision lays them, or the files themselves; plain or
-    .gz. `download=True` fetches what is missing. `data` (N, 28, 28) uint8 and `targets` (N,) int64 are all of them.
-    An image is a Pillow image where Pillow is installed, an array else. RuntimeError if files are missing.
+    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as torchvision lays them, or the files
+    themselves; plain or .gz. `download=True` fetches what is missing. `data` (N, 28, 28) uint8 and
+    `targets` (N,) int64 are all of them. An image is a Pillow image where Pillow is installed, an
+    array else. RuntimeError if files are missing.
 
     Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
     """
 
-    mirrors = ["https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/"]
-    resources = [("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-                 ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-                 ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-                 ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c")]
-    classes = ["0 - zero", "1 - one", "2 - two", "3 - three", "4 - four", "5 - five", "6 - six", "7 - seven",
-               "8 - eight", "9 - nine"]
+    mirrors = [
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "http://yann.lecun.com/exdb/mnist/",
+    ]
+    resources = [
+        ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
+        ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
+        ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+    ]
+    classes = [
+        "0 - zero",
+        "1 - one",
+        "2 - two",
+        "3 - three",
+        "4 - four",
+        "5 - five",
+        "6 - six",
+        "7 - seven",
+        "8 - eight",
+        "9 - nine",
+    ]
 
-    def __init__(self, root: str | os.PathLike, train: bool = True, transform: Callable | None = None,
-                 target_transform: Callable | None = None, download: bool = False):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        train: bool = True,
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
         if download:
@@ -40,11 +63,21 @@ class MNIST(TrainOrTest):
         images, labels = (self.found(kind) for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
         self.data, self.targets = read_idx(images), read_idx(labels).long()
         if len(self.data) != len(self.targets):
-            raise RuntimeError(explain(f"{images} and {labels} do not go together", "download both again",
-                                       images=len(self.data), labels=len(self.targets)))
+            raise RuntimeError(
+                explain(
+                    f"{images} and {labels} do not go together",
+                    "download both again",
+                    images=len(self.data),
+                    labels=len(self.targets),
+                )
+            )
 
-    train_data = test_data = property(lambda self: old_name(self, "data"), doc="The older name of `data`.")
-    train_labels = test_labels = property(lambda self: old_name(self, "targets"), doc="The older name of `targets`.")
+    train_data = test_data = property(
+        lambda self: old_name(self, "data"), doc="The older name of `data`."
+    )
+    train_labels = test_labels = property(
+        lambda self: old_name(self, "targets"), doc="The older name of `targets`."
+    )
 
     @property
     def raw_folder(self) -> str:
@@ -64,15 +97,22 @@ class MNIST(TrainOrTest):
             for path in (folder / name, folder / f"{name}.gz"):
                 if path.is_file():
                     return path
-        raise RuntimeError(explain("Dataset not found. You can use download=True to download it",
-                                   f"or put {name}, or {name}.gz, into one of the folders",
-                                   missing=name, looked_in=", ".join(map(str, folders))))
+        raise RuntimeError(
+            explain(
+                "Dataset not found. You can use download=True to download it",
+                f"or put {name}, or {name}.gz, into one of the folders",
+                missing=name,
+                looked_in=", ".join(map(str, folders)),
+            )
+        )
 
     def download(self) -> None:
         """Download the missing ones of the four files. RuntimeError if that fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
-                download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)
+                download(
+                    [mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5
+                )
 
 
 def old_name(images: MNIST, name: str) -> Any:
@@ -80,27 +120,46 @@ def old_name(images: MNIST, name: str) -> Any:
     torchvision's warning.
     """
     split = "train" if images.train else "test"
-    warnings.warn(f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3)
+    warnings.warn(
+        f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3
+    )
     return getattr(images, name)
 
 
 class FashionMNIST(MNIST):
-    """Clothes in MNIST's form, by Zalando: 60,000 to train, 10,000 to test; (image 28 x 28, class)."""
+    """Clothes in MNIST's form, by Zalando: 60,000 to train, 10,000 to test; (image 28 x 28,
+    class)."""
 
     mirrors = ["http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"]
-    resources = [("train-images-idx3-ubyte.gz", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
-                 ("train-labels-idx1-ubyte.gz", "25c81989df183df01b3e8a0aad5dffbe"),
-                 ("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
-                 ("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310")]
-    classes = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
+    resources = [
+        ("train-images-idx3-ubyte.gz", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        ("train-labels-idx1-ubyte.gz", "25c81989df183df01b3e8a0aad5dffbe"),
+        ("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
+        ("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
+    ]
+    classes = [
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ]
 
 
 class KMNIST(MNIST):
-    """Cursive Japanese characters in MNIST's form: 60,000 to train, 10,000 to test; (image 28 x 28, class)."""
+    """Cursive Japanese characters in MNIST's form: 60,000 to train, 10,000 to test; (image 28 x 28,
+    class)."""
 
     mirrors = ["http://codh.rois.ac.jp/kmnist/dataset/kmnist/"]
-    resources = [("train-images-idx3-ubyte.gz", "bdb82020997e1d708af4cf47b453dcf7"),
-                 ("train-labels-idx1-ubyte.gz", "e144d726b3acfaa3e44228e80efcd344"),
-                 ("t10k-images-idx3-ubyte.gz", "5c965bf0a639b31b8f53240b1b52f4d7"),
-                 ("t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134")]
+    resources = [
+        ("train-images-idx3-ubyte.gz", "bdb82020997e1d708af4cf47b453dcf7"),
+        ("train-labels-idx1-ubyte.gz", "e144d726b3acfaa3e44228e80efcd344"),
+        ("t10k-images-idx3-ubyte.gz", "5c965bf0a639b31b8f53240b1b52f4d7"),
+        ("t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134"),
+    ]
     classes = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"]

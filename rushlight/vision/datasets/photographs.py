@@ -1,4 +1,5 @@
 """Sets of photographs in files of their own kinds: house numbers, STL-10."""
+
 from __future__ import annotations
 
 import os
@@ -8,23 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.errors import explain
 from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
 
 class Photographs(VisionDataset):
-    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all of them."""
+    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all
+    of them."""
 
     data: np.ndarray
     labels: np.ndarray
 
-    def __init__(self, root: str | os.PathLike, split: str, splits: Collection[str], transform: Callable | None,
-                 target_transform: Callable | None):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        split: str,
+        splits: Collection[str],
+        transform: Callable | None,
+        target_transform: Callable | None,
+    ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         if split not in splits:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."))
+            raise ValueError(
+                explain(
+                    f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."
+                )
+            )
         self.split = split
 
     def pair(self, index: int) -> tuple[Any, int]:
@@ -38,30 +50,44 @@ class Photographs(VisionDataset):
 
 
 class SVHN(Photographs):
-    """House numbers in photographs, 32 x 32: `split` 'train' (73,257), 'test' (26,032) or 'extra' (531,131); (image, digit).
+    """House numbers in photographs, 32 x 32: `split` 'train' (73,257), 'test' (26,032) or 'extra'
+    (531,131); (image, digit).
 
-    `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8 and `labels` (N,) are
-    arrays. RuntimeError if the file is missing or changed.
+    `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8
+    and `labels` (N,) are arrays. RuntimeError if the file is missing or changed.
 
-    Source: Y. Netzer and others, Reading Digits in Natural Images with Unsupervised Feature Learning, 2011.
-    """
+    Source: Y. Netzer and others, Reading Digits in Natural Images with Unsupervised Feature
+    Learning, 2011."""
 
     home = "http://ufldl.stanford.edu/housenumbers/"
-    split_list = {"train": "e26dedcc434d2e4c54c9b2d4a06d8373", "test": "eb5a983be6a315427106f1b164d9cef3",
-                  "extra": "a93ce644f1a588dc4d68dda5feec44a7"}
+    split_list = {
+        "train": "e26dedcc434d2e4c54c9b2d4a06d8373",
+        "test": "eb5a983be6a315427106f1b164d9cef3",
+        "extra": "a93ce644f1a588dc4d68dda5feec44a7",
+    }
 
-    def __init__(self, root: str | os.PathLike, split: str = "train", transform: Callable | None = None,
-                 target_transform: Callable | None = None, download: bool = False):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        split: str = "train",
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ):
         super().__init__(root, split, self.split_list, transform, target_transform)
         self.filename = f"{split}_32x32.mat"
         if download:
             self.download()
         if not is_whole(self.path, self.split_list[split]):
-            raise RuntimeError(explain("Dataset not found or corrupted. You can use download=True to download it",
-                                       f"or put {self.filename} into {self.root}"))
+            raise RuntimeError(
+                explain(
+                    "Dataset not found or corrupted. You can use download=True to download it",
+                    f"or put {self.filename} into {self.root}",
+                )
+            )
         read = scipy_part("io", "SVHN's files are read by").loadmat(self.path)
         self.labels = read["y"].astype(np.int64).squeeze()
-        self.labels[self.labels == 10] = 0        # the file counts from 1 to 10
+        self.labels[self.labels == 10] = 0  # the file counts from 1 to 10
         self.data = np.ascontiguousarray(read["X"].transpose(3, 2, 0, 1))
 
     @property
@@ -75,19 +101,27 @@ class SVHN(Photographs):
 
 
 class STL10(Photographs):
-    """Photographs of ten kinds of things, 96 x 96: `split` 'train' (5,000), 'test' (8,000) or 'unlabeled' (100,000).
+    """Photographs of ten kinds of things, 96 x 96: `split` 'train' (5,000), 'test' (8,000) or
+    'unlabeled' (100,000).
 
-    `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and `labels` (N,) are
-    arrays; -1 for what has no label. Nothing is downloaded.
+    `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and
+    `labels` (N,) are arrays; -1 for what has no label. Nothing is downloaded.
 
-    Source: A. Coates, H. Lee and A. Ng, An Analysis of Single Layer Networks in Unsupervised Feature Learning, 2011.
-    """
+    Source: A. Coates, H. Lee and A. Ng, An Analysis of Single Layer Networks in Unsupervised
+    Feature Learning, 2011."""
 
     base_folder = "stl10_binary"
     splits = ("train", "train+unlabeled", "unlabeled", "test")
 
-    def __init__(self, root: str | os.PathLike, split: str = "train", folds: int | None = None,
-                 transform: Callable | None = None, target_transform: Callable | None = None, download: bool = False):
+    def __init__(
+        self,
+        root: str | os.PathLike,
+        split: str = "train",
+        folds: int | None = None,
+        transform: Callable | None = None,
+        target_transform: Callable | None = None,
+        download: bool = False,
+    ):
         super().__init__(root, split, self.splits, transform, target_transform)
         self.folds = folds
         self.classes = self.file("class_names.txt").read_text().split()
@@ -95,18 +129,29 @@ class STL10(Photographs):
         self.data = np.concatenate([data for data, _ in parts])
         self.labels = np.concatenate([labels for _, labels in parts])
         if folds is not None and split == "train":
-            chosen = np.array(self.file("fold_indices.txt").read_text().splitlines()[folds].split(), np.int64)
+            chosen = np.array(
+                self.file("fold_indices.txt").read_text().splitlines()[folds].split(), np.int64
+            )
             self.data, self.labels = self.data[chosen], self.labels[chosen]
 
     def file(self, name: str) -> Path:
         path = folder_of(self.root) / self.base_folder / name
         if not path.is_file():
-            raise RuntimeError(explain("Dataset not found or corrupted.", "unpack stl10_binary.tar.gz from "
-                                       f"http://ai.stanford.edu/~acoates/stl10 into {self.root}", missing=path))
+            raise RuntimeError(
+                explain(
+                    "Dataset not found or corrupted.",
+                    "unpack stl10_binary.tar.gz from "
+                    f"http://ai.stanford.edu/~acoates/stl10 into {self.root}",
+                    missing=path,
+                )
+            )
         return path
 
     def read(self, split: str) -> tuple[np.ndarray, np.ndarray]:
         pixels = np.fromfile(self.file(f"{split}_X.bin"), np.uint8).reshape(-1, 3, 96, 96)
-        labels = (np.full(len(pixels), -1, np.int64) if split == "unlabeled"
-                  else np.fromfile(self.file(f"{split}_y.bin"), np.uint8).astype(np.int64) - 1)
+        labels = (
+            np.full(len(pixels), -1, np.int64)
+            if split == "unlabeled"
+            else np.fromfile(self.file(f"{split}_y.bin"), np.uint8).astype(np.int64) - 1
+        )
         return np.ascontiguousarray(pixels.transpose(0, 1, 3, 2)), labels

@@ -1,7 +1,9 @@
-"""Networks for pictures, with torchvision's names, weights' names and first values: resnet18() and the like.
+"""Networks for pictures, with torchvision's names, weights' names and first values: resnet18() and
+the like.
 
-Nothing is downloaded: `weights=` asks for a file in `torch.hub.get_dir()`/checkpoints, and says where it is to be had.
-"""
+Nothing is downloaded: `weights=` asks for a file in `torch.hub.get_dir()`/checkpoints, and says
+where it is to be had."""
+
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from rushlight.vision.models.alexnet import *
 from rushlight.vision.models.densenet import *

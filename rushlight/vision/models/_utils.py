@@ -1,4 +1,5 @@
 """What is made of a model: its first layers, with the outputs of some of them."""
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -25,7 +26,7 @@ class IntermediateLayerGetter(nn.ModuleDict):
         if not set(return_layers) <= set(children):
             raise ValueError(explain("return_layers are not present in model"))
         last = max(list(children).index(str(name)) for name in return_layers)
-        super().__init__(OrderedDict(list(children.items())[:last + 1]))
+        super().__init__(OrderedDict(list(children.items())[: last + 1]))
         self.return_layers = return_layers
 
     def forward(self, x: Tensor) -> OrderedDict[str, Tensor]:

@@ -1,4 +1,5 @@
 """EfficientNets: depth, width and pictures scaled_b0 together (Tan and Le 2019, 2021)."""
+
 from __future__ import annotations
 
 import math
@@ -14,17 +15,39 @@ from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
 
-__all__ = ["EfficientNet", "EfficientNet_B0_Weights", "EfficientNet_B1_Weights", "EfficientNet_B2_Weights",
-           "EfficientNet_B3_Weights", "EfficientNet_B4_Weights", "EfficientNet_B5_Weights", "EfficientNet_B6_Weights",
-           "EfficientNet_B7_Weights", "EfficientNet_V2_L_Weights", "EfficientNet_V2_M_Weights", "EfficientNet_V2_S_Weights",
-           "efficientnet_b0", "efficientnet_b1", "efficientnet_b2", "efficientnet_b3", "efficientnet_b4", "efficientnet_b5",
-           "efficientnet_b6", "efficientnet_b7", "efficientnet_v2_l", "efficientnet_v2_m", "efficientnet_v2_s"]
+__all__ = [
+    "EfficientNet",
+    "EfficientNet_B0_Weights",
+    "EfficientNet_B1_Weights",
+    "EfficientNet_B2_Weights",
+    "EfficientNet_B3_Weights",
+    "EfficientNet_B4_Weights",
+    "EfficientNet_B5_Weights",
+    "EfficientNet_B6_Weights",
+    "EfficientNet_B7_Weights",
+    "EfficientNet_V2_L_Weights",
+    "EfficientNet_V2_M_Weights",
+    "EfficientNet_V2_S_Weights",
+    "efficientnet_b0",
+    "efficientnet_b1",
+    "efficientnet_b2",
+    "efficientnet_b3",
+    "efficientnet_b4",
+    "efficientnet_b5",
+    "efficientnet_b6",
+    "efficientnet_b7",
+    "efficientnet_v2_l",
+    "efficientnet_v2_m",
+    "efficientnet_v2_s",
+]
 
 Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """So many blocks: how many times wider inside, kernel, stride of the first, channels in and out."""
+    """So many blocks: how many times wider inside, kernel, stride of the first, channels in and
+    out."""
+
     block: type[Block]
     expand: int
     kernel: int
@@ -41,8 +64,13 @@ class Block(nn.Module):
         super().__init__()
         self.use_res_connect = cnf.stride == 1 and cnf.channels == cnf.out
         wide = make_divisible(cnf.channels * cnf.expand, 8)
-        self.block = nn.Sequential(*self.layers(cnf, wide, partial(Conv2dNormActivation, norm_layer=norm_layer,
-                                                                   activation_layer=nn.SiLU)))
+        self.block = nn.Sequential(
+            *self.layers(
+                cnf,
+                wide,
+                partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.SiLU),
+            )
+        )
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
         self.out_channels = cnf.out
 
@@ -56,13 +84,18 @@ class Block(nn.Module):
 
 
 class MBConv(Block):
-    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
+    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes
+    allow."""
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
-        return [*([conv(cnf.channels, wide, 1)] if wide != cnf.channels else []),
-                conv(wide, wide, cnf.kernel, cnf.stride, groups=wide),
-                SqueezeExcitation(wide, max(1, cnf.channels // 4), activation=partial(nn.SiLU, inplace=True)),
-                conv(wide, cnf.out, 1, activation_layer=None)]
+        return [
+            *([conv(cnf.channels, wide, 1)] if wide != cnf.channels else []),
+            conv(wide, wide, cnf.kernel, cnf.stride, groups=wide),
+            SqueezeExcitation(
+                wide, max(1, cnf.channels // 4), activation=partial(nn.SiLU, inplace=True)
+            ),
+            conv(wide, cnf.out, 1, activation_layer=None),
+        ]
 
 
 class FusedMBConv(Block):
@@ -71,14 +104,25 @@ class FusedMBConv(Block):
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         if wide == cnf.channels:
             return [conv(cnf.channels, cnf.out, cnf.kernel, cnf.stride)]
-        return [conv(cnf.channels, wide, cnf.kernel, cnf.stride), conv(wide, cnf.out, 1, activation_layer=None)]
+        return [
+            conv(cnf.channels, wide, cnf.kernel, cnf.stride),
+            conv(wide, cnf.out, 1, activation_layer=None),
+        ]
 
 
 class EfficientNet(Classifier):
-    """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to `stochastic_depth_prob`."""
+    """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to
+    `stochastic_depth_prob`."""
 
-    def __init__(self, inverted_residual_setting: Sequence[Stage], dropout: float, stochastic_depth_prob: float = 0.2,
-                 num_classes: int = 1000, norm_layer: Norm | None = None, last_channel: int | None = None):
+    def __init__(
+        self,
+        inverted_residual_setting: Sequence[Stage],
+        dropout: float,
+        stochastic_depth_prob: float = 0.2,
+        num_classes: int = 1000,
+        norm_layer: Norm | None = None,
+        last_channel: int | None = None,
+    ):
         super().__init__()
         if not inverted_residual_setting:
             raise ValueError(explain("The inverted_residual_setting should not be empty"))
@@ -98,7 +142,9 @@ class EfficientNet(Classifier):
         layers.append(Conv2dNormActivation(last, wide, 1, **silu))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes)
+        )
         for m in self.modules():
             start(m, even)
 
@@ -109,24 +155,53 @@ def even(m: nn.Linear) -> None:
     nn.init.uniform_(m.weight, -bound, bound)
 
 
-FIRST = (Stage(MBConv, 1, 3, 1, 32, 16, 1), Stage(MBConv, 6, 3, 2, 16, 24, 2), Stage(MBConv, 6, 5, 2, 24, 40, 2),
-         Stage(MBConv, 6, 3, 2, 40, 80, 3), Stage(MBConv, 6, 5, 1, 80, 112, 3), Stage(MBConv, 6, 5, 2, 112, 192, 4),
-         Stage(MBConv, 6, 3, 1, 192, 320, 1))
-SMALL = (Stage(FusedMBConv, 1, 3, 1, 24, 24, 2), Stage(FusedMBConv, 4, 3, 2, 24, 48, 4),
-         Stage(FusedMBConv, 4, 3, 2, 48, 64, 4), Stage(MBConv, 4, 3, 2, 64, 128, 6), Stage(MBConv, 6, 3, 1, 128, 160, 9),
-         Stage(MBConv, 6, 3, 2, 160, 256, 15))
-MEDIUM = (Stage(FusedMBConv, 1, 3, 1, 24, 24, 3), Stage(FusedMBConv, 4, 3, 2, 24, 48, 5),
-          Stage(FusedMBConv, 4, 3, 2, 48, 80, 5), Stage(MBConv, 4, 3, 2, 80, 160, 7), Stage(MBConv, 6, 3, 1, 160, 176, 14),
-          Stage(MBConv, 6, 3, 2, 176, 304, 18), Stage(MBConv, 6, 3, 1, 304, 512, 5))
-LARGE = (Stage(FusedMBConv, 1, 3, 1, 32, 32, 4), Stage(FusedMBConv, 4, 3, 2, 32, 64, 7),
-         Stage(FusedMBConv, 4, 3, 2, 64, 96, 7), Stage(MBConv, 4, 3, 2, 96, 192, 10), Stage(MBConv, 6, 3, 1, 192, 224, 19),
-         Stage(MBConv, 6, 3, 2, 224, 384, 25), Stage(MBConv, 6, 3, 1, 384, 640, 7))
+FIRST = (
+    Stage(MBConv, 1, 3, 1, 32, 16, 1),
+    Stage(MBConv, 6, 3, 2, 16, 24, 2),
+    Stage(MBConv, 6, 5, 2, 24, 40, 2),
+    Stage(MBConv, 6, 3, 2, 40, 80, 3),
+    Stage(MBConv, 6, 5, 1, 80, 112, 3),
+    Stage(MBConv, 6, 5, 2, 112, 192, 4),
+    Stage(MBConv, 6, 3, 1, 192, 320, 1),
+)
+SMALL = (
+    Stage(FusedMBConv, 1, 3, 1, 24, 24, 2),
+    Stage(FusedMBConv, 4, 3, 2, 24, 48, 4),
+    Stage(FusedMBConv, 4, 3, 2, 48, 64, 4),
+    Stage(MBConv, 4, 3, 2, 64, 128, 6),
+    Stage(MBConv, 6, 3, 1, 128, 160, 9),
+    Stage(MBConv, 6, 3, 2, 160, 256, 15),
+)
+MEDIUM = (
+    Stage(FusedMBConv, 1, 3, 1, 24, 24, 3),
+    Stage(FusedMBConv, 4, 3, 2, 24, 48, 5),
+    Stage(FusedMBConv, 4, 3, 2, 48, 80, 5),
+    Stage(MBConv, 4, 3, 2, 80, 160, 7),
+    Stage(MBConv, 6, 3, 1, 160, 176, 14),
+    Stage(MBConv, 6, 3, 2, 176, 304, 18),
+    Stage(MBConv, 6, 3, 1, 304, 512, 5),
+)
+LARGE = (
+    Stage(FusedMBConv, 1, 3, 1, 32, 32, 4),
+    Stage(FusedMBConv, 4, 3, 2, 32, 64, 7),
+    Stage(FusedMBConv, 4, 3, 2, 64, 96, 7),
+    Stage(MBConv, 4, 3, 2, 96, 192, 10),
+    Stage(MBConv, 6, 3, 1, 192, 224, 19),
+    Stage(MBConv, 6, 3, 2, 224, 384, 25),
+    Stage(MBConv, 6, 3, 1, 384, 640, 7),
+)
 
 
 def scaled_b0(width: float, depth: float, dropout: float, **kwargs: Any) -> EfficientNet:
     """EfficientNet-B0 with `width` times the channels and `depth` times the layers."""
-    stages = [stage._replace(channels=make_divisible(stage.channels * width, 8), out=make_divisible(stage.out * width, 8),
-                             layers=math.ceil(stage.layers * depth)) for stage in FIRST]
+    stages = [
+        stage._replace(
+            channels=make_divisible(stage.channels * width, 8),
+            out=make_divisible(stage.out * width, 8),
+            layers=math.ceil(stage.layers * depth),
+        )
+        for stage in FIRST
+    ]
     return EfficientNet(stages, dropout, **kwargs)
 
 
@@ -138,22 +213,50 @@ def bicubic(name: str, file: str, crop: int, resize: int) -> Any:
     return imagenet(name, file, crop_size=crop, resize_size=resize, interpolation="bicubic")
 
 
-EfficientNet_B0_Weights = bicubic("EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256)
+EfficientNet_B0_Weights = bicubic(
+    "EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256
+)
 EfficientNet_B1_Weights = weights(
-    "EfficientNet_B1_Weights", {"IMAGENET1K_V1": Trained("efficientnet_b1_rwightman-bac287d4.pth", 240, 256, "bicubic"),
-                                "IMAGENET1K_V2": Trained("efficientnet_b1-c27df63c.pth", 240, 255)}, "IMAGENET1K_V2")
-EfficientNet_B2_Weights = bicubic("EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288)
-EfficientNet_B3_Weights = bicubic("EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320)
-EfficientNet_B4_Weights = bicubic("EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384)
-EfficientNet_B5_Weights = bicubic("EfficientNet_B5_Weights", "efficientnet_b5_lukemelas-1a07897c.pth", 456, 456)
-EfficientNet_B6_Weights = bicubic("EfficientNet_B6_Weights", "efficientnet_b6_lukemelas-24a108a5.pth", 528, 528)
-EfficientNet_B7_Weights = bicubic("EfficientNet_B7_Weights", "efficientnet_b7_lukemelas-c5b4e57e.pth", 600, 600)
-EfficientNet_V2_S_Weights = imagenet("EfficientNet_V2_S_Weights", "efficientnet_v2_s-dd5fe13b.pth",
-                                     crop_size=384, resize_size=384)
-EfficientNet_V2_M_Weights = imagenet("EfficientNet_V2_M_Weights", "efficientnet_v2_m-dc08266a.pth",
-                                     crop_size=480, resize_size=480)
-EfficientNet_V2_L_Weights = imagenet("EfficientNet_V2_L_Weights", "efficientnet_v2_l-59c71312.pth", crop_size=480,
-                                     resize_size=480, interpolation="bicubic", mean=(0.5,) * 3, std=(0.5,) * 3)
+    "EfficientNet_B1_Weights",
+    {
+        "IMAGENET1K_V1": Trained("efficientnet_b1_rwightman-bac287d4.pth", 240, 256, "bicubic"),
+        "IMAGENET1K_V2": Trained("efficientnet_b1-c27df63c.pth", 240, 255),
+    },
+    "IMAGENET1K_V2",
+)
+EfficientNet_B2_Weights = bicubic(
+    "EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288
+)
+EfficientNet_B3_Weights = bicubic(
+    "EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320
+)
+EfficientNet_B4_Weights = bicubic(
+    "EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384
+)
+EfficientNet_B5_Weights = bicubic(
+    "EfficientNet_B5_Weights", "efficientnet_b5_lukemelas-1a07897c.pth", 456, 456
+)
+EfficientNet_B6_Weights = bicubic(
+    "EfficientNet_B6_Weights", "efficientnet_b6_lukemelas-24a108a5.pth", 528, 528
+)
+EfficientNet_B7_Weights = bicubic(
+    "EfficientNet_B7_Weights", "efficientnet_b7_lukemelas-c5b4e57e.pth", 600, 600
+)
+EfficientNet_V2_S_Weights = imagenet(
+    "EfficientNet_V2_S_Weights", "efficientnet_v2_s-dd5fe13b.pth", crop_size=384, resize_size=384
+)
+EfficientNet_V2_M_Weights = imagenet(
+    "EfficientNet_V2_M_Weights", "efficientnet_v2_m-dc08266a.pth", crop_size=480, resize_size=480
+)
+EfficientNet_V2_L_Weights = imagenet(
+    "EfficientNet_V2_L_Weights",
+    "efficientnet_v2_l-59c71312.pth",
+    crop_size=480,
+    resize_size=480,
+    interpolation="bicubic",
+    mean=(0.5,) * 3,
+    std=(0.5,) * 3,
+)
 
 slow, exact = partial(nn.BatchNorm2d, eps=0.001, momentum=0.01), partial(nn.BatchNorm2d, eps=0.001)
 efficientnet_b0 = model("efficientnet_b0", EfficientNet_B0_Weights, scaled_b0, 1.0, 1.0, 0.2)
@@ -161,9 +264,21 @@ efficientnet_b1 = model("efficientnet_b1", EfficientNet_B1_Weights, scaled_b0, 1
 efficientnet_b2 = model("efficientnet_b2", EfficientNet_B2_Weights, scaled_b0, 1.1, 1.2, 0.3)
 efficientnet_b3 = model("efficientnet_b3", EfficientNet_B3_Weights, scaled_b0, 1.2, 1.4, 0.3)
 efficientnet_b4 = model("efficientnet_b4", EfficientNet_B4_Weights, scaled_b0, 1.4, 1.8, 0.4)
-efficientnet_b5 = model("efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow)
-efficientnet_b6 = model("efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow)
-efficientnet_b7 = model("efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow)
-efficientnet_v2_s = model("efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact)
-efficientnet_v2_m = model("efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact)
-efficientnet_v2_l = model("efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact)
+efficientnet_b5 = model(
+    "efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow
+)
+efficientnet_b6 = model(
+    "efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow
+)
+efficientnet_b7 = model(
+    "efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow
+)
+efficientnet_v2_s = model(
+    "efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact
+)
+efficientnet_v2_m = model(
+    "efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact
+)
+efficientnet_v2_l = model(
+    "efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact
+)

@@ -1,4 +1,5 @@
 """What networks share: how the plainest runs, and the first values of layers."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from rushlight.core.tensor import Tensor
 
 
 class Classifier(nn.Module):
-    """A network of `features`, their mean over the picture, or a few of them, and a `classifier`."""
+    """A network of `features`, their mean over the picture, or a few of them, and a
+    `classifier`."""
 
     features: nn.Module
     avgpool: nn.Module

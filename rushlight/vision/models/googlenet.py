@@ -1,28 +1,37 @@
 """GoogLeNet: convolutions of several sizes side by side (Szegedy et al. 2014)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rushlight import nn
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.ops.shape.view_functions import cat
-from rushlight.core.tensor import Tensor
 from rushlight.vision.models.inception import BasicConv2d, asked, renormalized, start
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]
 
-# channels in; out of 1x1; of 3x3 before and after; of the second 3x3 before and after; of the pooled branch
-BLOCKS = {"3a": (192, 64, 96, 128, 16, 32, 32), "3b": (256, 128, 128, 192, 32, 96, 64),
-          "4a": (480, 192, 96, 208, 16, 48, 64), "4b": (512, 160, 112, 224, 24, 64, 64),
-          "4c": (512, 128, 128, 256, 24, 64, 64), "4d": (512, 112, 144, 288, 32, 64, 64),
-          "4e": (528, 256, 160, 320, 32, 128, 128), "5a": (832, 256, 160, 320, 32, 128, 128),
-          "5b": (832, 384, 192, 384, 48, 128, 128)}
+# channels in; out of 1x1; of 3x3 before and after; of the second 3x3 before and after; of the
+# pooled branch
+BLOCKS = {
+    "3a": (192, 64, 96, 128, 16, 32, 32),
+    "3b": (256, 128, 128, 192, 32, 96, 64),
+    "4a": (480, 192, 96, 208, 16, 48, 64),
+    "4b": (512, 160, 112, 224, 24, 64, 64),
+    "4c": (512, 128, 128, 256, 24, 64, 64),
+    "4d": (512, 112, 144, 288, 32, 64, 64),
+    "4e": (528, 256, 160, 320, 32, 128, 128),
+    "5a": (832, 256, 160, 320, 32, 128, 128),
+    "5b": (832, 384, 192, 384, 48, 128, 128),
+}
 
 
 class GoogLeNetOutputs(NamedTuple):
     """The outputs in training: logits, and logits of two auxiliary classifiers."""
+
     logits: Tensor
     aux_logits2: Tensor | None
     aux_logits1: Tensor | None
@@ -31,17 +40,32 @@ class GoogLeNetOutputs(NamedTuple):
 class Inception(nn.Module):
     """1x1; 3x3; 3x3 (5x5 in the paper); a maximum: the outputs, concatenated along the channels."""
 
-    def __init__(self, in_channels: int, ch1x1: int, ch3x3red: int, ch3x3: int, ch5x5red: int, ch5x5: int, pool_proj: int,
-                 conv_block: Callable[..., nn.Module] | None = None):
+    def __init__(
+        self,
+        in_channels: int,
+        ch1x1: int,
+        ch3x3red: int,
+        ch3x3: int,
+        ch5x5red: int,
+        ch5x5: int,
+        pool_proj: int,
+        conv_block: Callable[..., nn.Module] | None = None,
+    ):
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch1 = conv(in_channels, ch1x1, kernel_size=1)
-        self.branch2 = nn.Sequential(conv(in_channels, ch3x3red, kernel_size=1),
-                                     conv(ch3x3red, ch3x3, kernel_size=3, padding=1))
-        self.branch3 = nn.Sequential(conv(in_channels, ch5x5red, kernel_size=1),
-                                     conv(ch5x5red, ch5x5, kernel_size=3, padding=1))
-        self.branch4 = nn.Sequential(nn.MaxPool2d(kernel_size=3, stride=1, padding=1, ceil_mode=True),
-                                     conv(in_channels, pool_proj, kernel_size=1))
+        self.branch2 = nn.Sequential(
+            conv(in_channels, ch3x3red, kernel_size=1),
+            conv(ch3x3red, ch3x3, kernel_size=3, padding=1),
+        )
+        self.branch3 = nn.Sequential(
+            conv(in_channels, ch5x5red, kernel_size=1),
+            conv(ch5x5red, ch5x5, kernel_size=3, padding=1),
+        )
+        self.branch4 = nn.Sequential(
+            nn.MaxPool2d(kernel_size=3, stride=1, padding=1, ceil_mode=True),
+            conv(in_channels, pool_proj, kernel_size=1),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         return cat([self.branch1(x), self.branch2(x), self.branch3(x), self.branch4(x)], 1)
@@ -50,8 +74,13 @@ class Inception(nn.Module):
 class InceptionAux(nn.Module):
     """An auxiliary classifier: logits from an intermediate layer, used in training."""
 
-    def __init__(self, in_channels: int, num_classes: int, conv_block: Callable[..., nn.Module] | None = None,
-                 dropout: float = 0.7):
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        conv_block: Callable[..., nn.Module] | None = None,
+        dropout: float = 0.7,
+    ):
         super().__init__()
         self.conv = (conv_block or BasicConv2d)(in_channels, 128, kernel_size=1)
         self.fc1 = nn.Linear(2048, 1024)
@@ -66,8 +95,16 @@ class InceptionAux(nn.Module):
 class GoogLeNet(nn.Module):
     """(N, 3, H, W) to (N, classes); while training, with `aux_logits`, GoogLeNetOutputs."""
 
-    def __init__(self, num_classes: int = 1000, aux_logits: bool = True, transform_input: bool = False,
-                 init_weights: bool | None = None, blocks: Any = None, dropout: float = 0.2, dropout_aux: float = 0.7):
+    def __init__(
+        self,
+        num_classes: int = 1000,
+        aux_logits: bool = True,
+        transform_input: bool = False,
+        init_weights: bool | None = None,
+        blocks: Any = None,
+        dropout: float = 0.2,
+        dropout_aux: float = 0.7,
+    ):
         super().__init__()
         conv, block, aux = blocks or (BasicConv2d, Inception, InceptionAux)
         drawn = asked(init_weights, "GoogleNet")
@@ -79,8 +116,12 @@ class GoogLeNet(nn.Module):
         self.maxpool2 = nn.MaxPool2d(3, stride=2, ceil_mode=True)
         for name, widths in BLOCKS.items():
             setattr(self, f"inception{name}", block(*widths))
-            if name in ("3b", "4e"):              # children() are in the order of the forward pass
-                setattr(self, f"maxpool{name[0]}", nn.MaxPool2d(3 if name == "3b" else 2, stride=2, ceil_mode=True))
+            if name in ("3b", "4e"):  # children() are in the order of the forward pass
+                setattr(
+                    self,
+                    f"maxpool{name[0]}",
+                    nn.MaxPool2d(3 if name == "3b" else 2, stride=2, ceil_mode=True),
+                )
         self.aux1 = aux(512, num_classes, dropout=dropout_aux) if aux_logits else None
         self.aux2 = aux(528, num_classes, dropout=dropout_aux) if aux_logits else None
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
@@ -103,5 +144,10 @@ class GoogLeNet(nn.Module):
 
 
 GoogLeNet_Weights = imagenet("GoogLeNet_Weights", "googlenet-1378be20.pth")
-googlenet = model("googlenet", GoogLeNet_Weights, GoogLeNet, heads=("aux1", "aux2"),
-                  trained={"transform_input": True, "init_weights": False, "aux_logits": False})
+googlenet = model(
+    "googlenet",
+    GoogLeNet_Weights,
+    GoogLeNet,
+    heads=("aux1", "aux2"),
+    trained={"transform_input": True, "init_weights": False, "aux_logits": False},
+)

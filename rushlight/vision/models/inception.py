@@ -1,23 +1,28 @@
 """Inception v3: branches of small and of long convolutions side by side (Szegedy et al. 2015)."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from rushlight import nn
 from rushlight.base.errors import warn
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.ops.shape.view_functions import cat
-from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
-OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5      # mean and deviation of colours
+OURS, THEIRS = (
+    ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)),
+    0.5,
+)  # mean and deviation of colours
 
 
 class InceptionOutputs(NamedTuple):
     """The outputs in training: the scores, and those from halfway."""
+
     logits: Tensor
     aux_logits: Tensor | None
 
@@ -38,11 +43,27 @@ class Branches(nn.Module):
     """Branches side by side; the outputs are concatenated along the channels."""
 
     def layers(self, **convs: tuple) -> None:
-        """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the size."""
+        """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the
+        size."""
         for name, (channels, out, kernel, *stride) in convs.items():
-            around = 0 if stride else tuple(n // 2 for n in kernel) if isinstance(kernel, tuple) else kernel // 2
-            setattr(self, name, BasicConv2d(channels, out, kernel_size=kernel, stride=stride[0] if stride else 1,
-                                            padding=around))
+            around = (
+                0
+                if stride
+                else tuple(n // 2 for n in kernel)
+                if isinstance(kernel, tuple)
+                else kernel // 2
+            )
+            setattr(
+                self,
+                name,
+                BasicConv2d(
+                    channels,
+                    out,
+                    kernel_size=kernel,
+                    stride=stride[0] if stride else 1,
+                    padding=around,
+                ),
+            )
 
     def through(self, x: Tensor, branch: str, count: int) -> Tensor:
         """x through the convolutions `branch`_1, `branch`_2, ..."""
@@ -66,13 +87,23 @@ class InceptionA(Branches):
 
     def __init__(self, in_channels: int, pool_features: int):
         super().__init__()
-        self.layers(branch1x1=(in_channels, 64, 1), branch5x5_1=(in_channels, 48, 1), branch5x5_2=(48, 64, 5),
-                    branch3x3dbl_1=(in_channels, 64, 1), branch3x3dbl_2=(64, 96, 3), branch3x3dbl_3=(96, 96, 3),
-                    branch_pool=(in_channels, pool_features, 1))
+        self.layers(
+            branch1x1=(in_channels, 64, 1),
+            branch5x5_1=(in_channels, 48, 1),
+            branch5x5_2=(48, 64, 5),
+            branch3x3dbl_1=(in_channels, 64, 1),
+            branch3x3dbl_2=(64, 96, 3),
+            branch3x3dbl_3=(96, 96, 3),
+            branch_pool=(in_channels, pool_features, 1),
+        )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [self.branch1x1(x), self.through(x, "branch5x5", 2), self.through(x, "branch3x3dbl", 3),
-                self.branch_pool(pooled(x))]
+        return [
+            self.branch1x1(x),
+            self.through(x, "branch5x5", 2),
+            self.through(x, "branch3x3dbl", 3),
+            self.branch_pool(pooled(x)),
+        ]
 
 
 class InceptionB(Branches):
@@ -80,11 +111,19 @@ class InceptionB(Branches):
 
     def __init__(self, in_channels: int):
         super().__init__()
-        self.layers(branch3x3=(in_channels, 384, 3, 2), branch3x3dbl_1=(in_channels, 64, 1), branch3x3dbl_2=(64, 96, 3),
-                    branch3x3dbl_3=(96, 96, 3, 2))
+        self.layers(
+            branch3x3=(in_channels, 384, 3, 2),
+            branch3x3dbl_1=(in_channels, 64, 1),
+            branch3x3dbl_2=(64, 96, 3),
+            branch3x3dbl_3=(96, 96, 3, 2),
+        )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [self.branch3x3(x), self.through(x, "branch3x3dbl", 3), F.max_pool2d(x, kernel_size=3, stride=2)]
+        return [
+            self.branch3x3(x),
+            self.through(x, "branch3x3dbl", 3),
+            F.max_pool2d(x, kernel_size=3, stride=2),
+        ]
 
 
 class InceptionC(Branches):
@@ -93,14 +132,26 @@ class InceptionC(Branches):
     def __init__(self, in_channels: int, channels_7x7: int):
         super().__init__()
         c, row, column = channels_7x7, (1, 7), (7, 1)
-        self.layers(branch1x1=(in_channels, 192, 1), branch7x7_1=(in_channels, c, 1), branch7x7_2=(c, c, row),
-                    branch7x7_3=(c, 192, column), branch7x7dbl_1=(in_channels, c, 1), branch7x7dbl_2=(c, c, column),
-                    branch7x7dbl_3=(c, c, row), branch7x7dbl_4=(c, c, column), branch7x7dbl_5=(c, 192, row),
-                    branch_pool=(in_channels, 192, 1))
+        self.layers(
+            branch1x1=(in_channels, 192, 1),
+            branch7x7_1=(in_channels, c, 1),
+            branch7x7_2=(c, c, row),
+            branch7x7_3=(c, 192, column),
+            branch7x7dbl_1=(in_channels, c, 1),
+            branch7x7dbl_2=(c, c, column),
+            branch7x7dbl_3=(c, c, row),
+            branch7x7dbl_4=(c, c, column),
+            branch7x7dbl_5=(c, 192, row),
+            branch_pool=(in_channels, 192, 1),
+        )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [self.branch1x1(x), self.through(x, "branch7x7", 3), self.through(x, "branch7x7dbl", 5),
-                self.branch_pool(pooled(x))]
+        return [
+            self.branch1x1(x),
+            self.through(x, "branch7x7", 3),
+            self.through(x, "branch7x7dbl", 5),
+            self.branch_pool(pooled(x)),
+        ]
 
 
 class InceptionD(Branches):
@@ -108,12 +159,21 @@ class InceptionD(Branches):
 
     def __init__(self, in_channels: int):
         super().__init__()
-        self.layers(branch3x3_1=(in_channels, 192, 1), branch3x3_2=(192, 320, 3, 2), branch7x7x3_1=(in_channels, 192, 1),
-                    branch7x7x3_2=(192, 192, (1, 7)), branch7x7x3_3=(192, 192, (7, 1)), branch7x7x3_4=(192, 192, 3, 2))
+        self.layers(
+            branch3x3_1=(in_channels, 192, 1),
+            branch3x3_2=(192, 320, 3, 2),
+            branch7x7x3_1=(in_channels, 192, 1),
+            branch7x7x3_2=(192, 192, (1, 7)),
+            branch7x7x3_3=(192, 192, (7, 1)),
+            branch7x7x3_4=(192, 192, 3, 2),
+        )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [self.through(x, "branch3x3", 2), self.through(x, "branch7x7x3", 4),
-                F.max_pool2d(x, kernel_size=3, stride=2)]
+        return [
+            self.through(x, "branch3x3", 2),
+            self.through(x, "branch7x7x3", 4),
+            F.max_pool2d(x, kernel_size=3, stride=2),
+        ]
 
 
 class InceptionE(Branches):
@@ -122,14 +182,28 @@ class InceptionE(Branches):
     def __init__(self, in_channels: int):
         super().__init__()
         row, column = (1, 3), (3, 1)
-        self.layers(branch1x1=(in_channels, 320, 1), branch3x3_1=(in_channels, 384, 1), branch3x3_2a=(384, 384, row),
-                    branch3x3_2b=(384, 384, column), branch3x3dbl_1=(in_channels, 448, 1), branch3x3dbl_2=(448, 384, 3),
-                    branch3x3dbl_3a=(384, 384, row), branch3x3dbl_3b=(384, 384, column), branch_pool=(in_channels, 192, 1))
+        self.layers(
+            branch1x1=(in_channels, 320, 1),
+            branch3x3_1=(in_channels, 384, 1),
+            branch3x3_2a=(384, 384, row),
+            branch3x3_2b=(384, 384, column),
+            branch3x3dbl_1=(in_channels, 448, 1),
+            branch3x3dbl_2=(448, 384, 3),
+            branch3x3dbl_3a=(384, 384, row),
+            branch3x3dbl_3b=(384, 384, column),
+            branch_pool=(in_channels, 192, 1),
+        )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
         one, two = self.branch3x3_1(x), self.through(x, "branch3x3dbl", 2)
-        return [self.branch1x1(x), self.branch3x3_2a(one), self.branch3x3_2b(one), self.branch3x3dbl_3a(two),
-                self.branch3x3dbl_3b(two), self.branch_pool(pooled(x))]
+        return [
+            self.branch1x1(x),
+            self.branch3x3_2a(one),
+            self.branch3x3_2b(one),
+            self.branch3x3dbl_3a(two),
+            self.branch3x3dbl_3b(two),
+            self.branch_pool(pooled(x)),
+        ]
 
 
 class InceptionAux(nn.Module):
@@ -148,10 +222,13 @@ class InceptionAux(nn.Module):
 
 
 def start(net: nn.Module, width: float) -> None:
-    """The first values: weights normal, cut off at 2, so wide unless a layer's `stddev` says otherwise; norms 1."""
+    """The first values: weights normal, cut off at 2, so wide unless a layer's `stddev` says
+    otherwise; norms 1."""
     for m in net.modules():
         if isinstance(m, (nn.Conv2d, nn.Linear)):
-            nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", width)), a=-2, b=2)
+            nn.init.trunc_normal_(
+                m.weight, mean=0.0, std=float(getattr(m, "stddev", width)), a=-2, b=2
+            )
         elif isinstance(m, nn.BatchNorm2d):
             constant(m, 1, 0)
 
@@ -159,25 +236,51 @@ def start(net: nn.Module, width: float) -> None:
 def asked(init_weights: bool | None, name: str) -> bool:
     """Whether initial values are drawn, with torchvision's warning for None."""
     if init_weights is None:
-        warn(f"The default weight initialization of {name} will be changed in future releases of torchvision. If you wish "
-             "to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), please set "
-             "init_weights=True.", FutureWarning)
+        warn(
+            f"The default weight initialization of {name} will be changed in future releases of "
+            "torchvision. If you wish "
+            "to keep the old behavior (which leads to long initialization times due to "
+            "scipy/scipy#11299), please set "
+            "init_weights=True.",
+            FutureWarning,
+        )
     return init_weights is not False
 
 
 def renormalized(x: Tensor) -> Tensor:
     """Change torchvision's normalization of colours to the one of the original weights."""
-    return cat([x[:, i:i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS for i, (mean, width) in enumerate(OURS)], 1)
+    return cat(
+        [
+            x[:, i : i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS
+            for i, (mean, width) in enumerate(OURS)
+        ],
+        1,
+    )
 
 
 class Inception3(nn.Module):
-    """(N, 3, H, W), at least 75 pixels each way, to (N, classes); while training, with `aux_logits`, InceptionOutputs."""
+    """(N, 3, H, W), at least 75 pixels each way, to (N, classes); while training, with
+    `aux_logits`, InceptionOutputs."""
 
-    def __init__(self, num_classes: int = 1000, aux_logits: bool = True, transform_input: bool = False,
-                 inception_blocks: Any = None, init_weights: bool | None = None, dropout: float = 0.5):
+    def __init__(
+        self,
+        num_classes: int = 1000,
+        aux_logits: bool = True,
+        transform_input: bool = False,
+        inception_blocks: Any = None,
+        init_weights: bool | None = None,
+        dropout: float = 0.5,
+    ):
         super().__init__()
-        conv, a, b, c, d, e, aux = inception_blocks or (BasicConv2d, InceptionA, InceptionB, InceptionC, InceptionD,
-                                                        InceptionE, InceptionAux)
+        conv, a, b, c, d, e, aux = inception_blocks or (
+            BasicConv2d,
+            InceptionA,
+            InceptionB,
+            InceptionC,
+            InceptionD,
+            InceptionE,
+            InceptionAux,
+        )
         drawn = asked(init_weights, "inception_v3")
         self.aux_logits, self.transform_input = aux_logits, transform_input
         self.Conv2d_1a_3x3 = conv(3, 32, kernel_size=3, stride=2)
@@ -213,6 +316,12 @@ class Inception3(nn.Module):
 
 
 Inception_V3_Weights = weights(
-    "Inception_V3_Weights", {"IMAGENET1K_V1": Trained("inception_v3_google-0cc3c7bd.pth", 299, 342)})
-inception_v3 = model("inception_v3", Inception_V3_Weights, Inception3, heads=("AuxLogits",),
-                     trained={"transform_input": True, "init_weights": False})
+    "Inception_V3_Weights", {"IMAGENET1K_V1": Trained("inception_v3_google-0cc3c7bd.pth", 299, 342)}
+)
+inception_v3 = model(
+    "inception_v3",
+    Inception_V3_Weights,
+    Inception3,
+    heads=("AuxLogits",),
+    trained={"transform_input": True, "init_weights": False},
+)

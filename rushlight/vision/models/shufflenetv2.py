@@ -1,17 +1,27 @@
-"""ShuffleNetV2: half of the channels pass by, the other half is convolved, then they mix (Ma et al. 2018)."""
+"""ShuffleNetV2: half of the channels pass by, the other half is convolved, then they mix (Ma et al.
+2018)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from rushlight import nn
 from rushlight.base.errors import explain
-from rushlight.ops.shape.view_functions import cat
 from rushlight.core.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.weights import Trained, model, weights
 
-__all__ = ["ShuffleNetV2", "ShuffleNet_V2_X0_5_Weights", "ShuffleNet_V2_X1_0_Weights", "ShuffleNet_V2_X1_5_Weights",
-           "ShuffleNet_V2_X2_0_Weights", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "shufflenet_v2_x1_5",
-           "shufflenet_v2_x2_0"]
+__all__ = [
+    "ShuffleNetV2",
+    "ShuffleNet_V2_X0_5_Weights",
+    "ShuffleNet_V2_X1_0_Weights",
+    "ShuffleNet_V2_X1_5_Weights",
+    "ShuffleNet_V2_X2_0_Weights",
+    "shufflenet_v2_x0_5",
+    "shufflenet_v2_x1_0",
+    "shufflenet_v2_x1_5",
+    "shufflenet_v2_x2_0",
+]
 
 
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
@@ -26,11 +36,15 @@ def pointwise(channels: int, out: int) -> list[nn.Module]:
 
 def depthwise(channels: int, stride: int) -> list[nn.Module]:
     """A 3x3 convolution of each channel by itself, and norm."""
-    return [nn.Conv2d(channels, channels, 3, stride, 1, bias=False, groups=channels), nn.BatchNorm2d(channels)]
+    return [
+        nn.Conv2d(channels, channels, 3, stride, 1, bias=False, groups=channels),
+        nn.BatchNorm2d(channels),
+    ]
 
 
 class InvertedResidual(nn.Module):
-    """Two branches of half the channels each: at stride 1 the first is what came in, above it is convolved too."""
+    """Two branches of half the channels each: at stride 1 the first is what came in, above it is
+    convolved too."""
 
     def __init__(self, inp: int, oup: int, stride: int):
         super().__init__()
@@ -38,12 +52,22 @@ class InvertedResidual(nn.Module):
         if not 1 <= stride <= 3:
             raise ValueError(explain("illegal stride value"))
         if stride == 1 and inp != 2 * half:
-            raise ValueError(explain(f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If stride == "
-                                     "1 then inp should be equal to oup // 2 << 1."))
+            raise ValueError(
+                explain(
+                    f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If "
+                    "stride == "
+                    "1 then inp should be equal to oup // 2 << 1."
+                )
+            )
         self.stride = stride
-        self.branch1 = nn.Sequential(*([*depthwise(inp, stride), *pointwise(inp, half)] if stride > 1 else []))
-        self.branch2 = nn.Sequential(*pointwise(inp if stride > 1 else half, half), *depthwise(half, stride),
-                                     *pointwise(half, half))
+        self.branch1 = nn.Sequential(
+            *([*depthwise(inp, stride), *pointwise(inp, half)] if stride > 1 else [])
+        )
+        self.branch2 = nn.Sequential(
+            *pointwise(inp if stride > 1 else half, half),
+            *depthwise(half, stride),
+            *pointwise(half, half),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         first, second = x.chunk(2, dim=1) if self.stride == 1 else (self.branch1(x), x)
@@ -53,20 +77,34 @@ class InvertedResidual(nn.Module):
 class ShuffleNetV2(nn.Module):
     """(N, 3, H, W) to (N, classes): three stages, of so many blocks and channels."""
 
-    def __init__(self, stages_repeats: Sequence[int], stages_out_channels: Sequence[int], num_classes: int = 1000,
-                 inverted_residual: Callable[..., nn.Module] = InvertedResidual):
+    def __init__(
+        self,
+        stages_repeats: Sequence[int],
+        stages_out_channels: Sequence[int],
+        num_classes: int = 1000,
+        inverted_residual: Callable[..., nn.Module] = InvertedResidual,
+    ):
         super().__init__()
         if len(stages_repeats) != 3:
             raise ValueError(explain("expected stages_repeats as list of 3 positive ints"))
         if len(stages_out_channels) != 5:
             raise ValueError(explain("expected stages_out_channels as list of 5 positive ints"))
         channels, *widths, last = stages_out_channels
-        self.conv1 = nn.Sequential(nn.Conv2d(3, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels),
-                                   nn.ReLU(inplace=True))
+        self.conv1 = nn.Sequential(
+            nn.Conv2d(3, channels, 3, 2, 1, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(inplace=True),
+        )
         self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
         for name, blocks, width in zip(("stage2", "stage3", "stage4"), stages_repeats, widths):
-            setattr(self, name, nn.Sequential(inverted_residual(channels, width, 2),
-                                              *[inverted_residual(width, width, 1) for _ in range(blocks - 1)]))
+            setattr(
+                self,
+                name,
+                nn.Sequential(
+                    inverted_residual(channels, width, 2),
+                    *[inverted_residual(width, width, 1) for _ in range(blocks - 1)],
+                ),
+            )
             channels = width
         self.conv5 = nn.Sequential(*pointwise(channels, last))
         self.fc = nn.Linear(last, num_classes)
@@ -80,12 +118,38 @@ def trained(name: str, file: str, resize: int = 256) -> type:
     return weights(name, {"IMAGENET1K_V1": Trained(file, resize_size=resize)})
 
 
-ShuffleNet_V2_X0_5_Weights = trained("ShuffleNet_V2_X0_5_Weights", "shufflenetv2_x0.5-f707e7126e.pth")
+ShuffleNet_V2_X0_5_Weights = trained(
+    "ShuffleNet_V2_X0_5_Weights", "shufflenetv2_x0.5-f707e7126e.pth"
+)
 ShuffleNet_V2_X1_0_Weights = trained("ShuffleNet_V2_X1_0_Weights", "shufflenetv2_x1-5666bf0f80.pth")
-ShuffleNet_V2_X1_5_Weights = trained("ShuffleNet_V2_X1_5_Weights", "shufflenetv2_x1_5-3c479a10.pth", 232)
-ShuffleNet_V2_X2_0_Weights = trained("ShuffleNet_V2_X2_0_Weights", "shufflenetv2_x2_0-8be3c8ee.pth", 232)
+ShuffleNet_V2_X1_5_Weights = trained(
+    "ShuffleNet_V2_X1_5_Weights", "shufflenetv2_x1_5-3c479a10.pth", 232
+)
+ShuffleNet_V2_X2_0_Weights = trained(
+    "ShuffleNet_V2_X2_0_Weights", "shufflenetv2_x2_0-8be3c8ee.pth", 232
+)
 BLOCKS = [4, 8, 4]
-shufflenet_v2_x0_5 = model("shufflenet_v2_x0_5", ShuffleNet_V2_X0_5_Weights, ShuffleNetV2, BLOCKS, [24, 48, 96, 192, 1024])
-shufflenet_v2_x1_0 = model("shufflenet_v2_x1_0", ShuffleNet_V2_X1_0_Weights, ShuffleNetV2, BLOCKS, [24, 116, 232, 464, 1024])
-shufflenet_v2_x1_5 = model("shufflenet_v2_x1_5", ShuffleNet_V2_X1_5_Weights, ShuffleNetV2, BLOCKS, [24, 176, 352, 704, 1024])
-shufflenet_v2_x2_0 = model("shufflenet_v2_x2_0", ShuffleNet_V2_X2_0_Weights, ShuffleNetV2, BLOCKS, [24, 244, 488, 976, 2048])
+shufflenet_v2_x0_5 = model(
+    "shufflenet_v2_x0_5", ShuffleNet_V2_X0_5_Weights, ShuffleNetV2, BLOCKS, [24, 48, 96, 192, 1024]
+)
+shufflenet_v2_x1_0 = model(
+    "shufflenet_v2_x1_0",
+    ShuffleNet_V2_X1_0_Weights,
+    ShuffleNetV2,
+    BLOCKS,
+    [24, 116, 232, 464, 1024],
+)
+shufflenet_v2_x1_5 = model(
+    "shufflenet_v2_x1_5",
+    ShuffleNet_V2_X1_5_Weights,
+    ShuffleNetV2,
+    BLOCKS,
+    [24, 176, 352, 704, 1024],
+)
+shufflenet_v2_x2_0 = model(
+    "shufflenet_v2_x2_0",
+    ShuffleNet_V2_X2_0_Weights,
+    ShuffleNetV2,
+    BLOCKS,
+    [24, 244, 488, 976, 2048],
+)

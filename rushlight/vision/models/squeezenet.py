@@ -1,20 +1,29 @@
 """SqueezeNet: AlexNet's accuracy with a fiftieth of its weights (Iandola et al. 2016)."""
+
 from __future__ import annotations
 
 from rushlight import nn
 from rushlight.base.errors import explain
-from rushlight.ops.shape.view_functions import cat
 from rushlight.core.tensor import Tensor
+from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 
-__all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "squeezenet1_0", "squeezenet1_1"]
+__all__ = [
+    "SqueezeNet",
+    "SqueezeNet1_0_Weights",
+    "SqueezeNet1_1_Weights",
+    "squeezenet1_0",
+    "squeezenet1_1",
+]
 
 
 class Fire(nn.Module):
     """Few channels, then many: a convolution of 1x1, and two of 1x1 and 3x3 side by side."""
 
-    def __init__(self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int):
+    def __init__(
+        self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int
+    ):
         super().__init__()
         self.inplanes = inplanes
         self.squeeze = nn.Conv2d(inplanes, squeeze_planes, kernel_size=1)
@@ -26,7 +35,13 @@ class Fire(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.squeeze_activation(self.squeeze(x))
-        return cat([self.expand1x1_activation(self.expand1x1(x)), self.expand3x3_activation(self.expand3x3(x))], 1)
+        return cat(
+            [
+                self.expand1x1_activation(self.expand1x1(x)),
+                self.expand3x3_activation(self.expand3x3(x)),
+            ],
+            1,
+        )
 
 
 def pool() -> nn.MaxPool2d:
@@ -44,10 +59,14 @@ class SqueezeNet(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         if version not in ("1_0", "1_1"):
-            raise ValueError(explain(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected"))
+            raise ValueError(
+                explain(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected")
+            )
         self.features = nn.Sequential(*(first_version() if version == "1_0" else second_version()))
         final = nn.Conv2d(512, num_classes, kernel_size=1)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout), final, nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((1, 1)))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout), final, nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((1, 1))
+        )
         for m in self.modules():
             if isinstance(m, nn.Conv2d):
                 if m is final:
@@ -61,15 +80,29 @@ class SqueezeNet(nn.Module):
 
 
 def first_version() -> list[nn.Module]:
-    return [nn.Conv2d(3, 96, kernel_size=7, stride=2), nn.ReLU(inplace=True), pool(),
-            *fires((96, 16, 64), (128, 16, 64), (128, 32, 128)), pool(),
-            *fires((256, 32, 128), (256, 48, 192), (384, 48, 192), (384, 64, 256)), pool(), *fires((512, 64, 256))]
+    return [
+        nn.Conv2d(3, 96, kernel_size=7, stride=2),
+        nn.ReLU(inplace=True),
+        pool(),
+        *fires((96, 16, 64), (128, 16, 64), (128, 32, 128)),
+        pool(),
+        *fires((256, 32, 128), (256, 48, 192), (384, 48, 192), (384, 64, 256)),
+        pool(),
+        *fires((512, 64, 256)),
+    ]
 
 
 def second_version() -> list[nn.Module]:
-    return [nn.Conv2d(3, 64, kernel_size=3, stride=2), nn.ReLU(inplace=True), pool(),
-            *fires((64, 16, 64), (128, 16, 64)), pool(), *fires((128, 32, 128), (256, 32, 128)), pool(),
-            *fires((256, 48, 192), (384, 48, 192), (384, 64, 256), (512, 64, 256))]
+    return [
+        nn.Conv2d(3, 64, kernel_size=3, stride=2),
+        nn.ReLU(inplace=True),
+        pool(),
+        *fires((64, 16, 64), (128, 16, 64)),
+        pool(),
+        *fires((128, 32, 128), (256, 32, 128)),
+        pool(),
+        *fires((256, 48, 192), (384, 48, 192), (384, 64, 256), (512, 64, 256)),
+    ]
 
 
 SqueezeNet1_0_Weights = imagenet("SqueezeNet1_0_Weights", "squeezenet1_0-b66bff10.pth")

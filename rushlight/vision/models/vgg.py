@@ -1,4 +1,5 @@
 """Very deep convolutional networks (Simonyan and Zisserman 2014)."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,21 +8,50 @@ from rushlight import nn
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
-__all__ = ["VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
-           "VGG16_Weights", "VGG19_BN_Weights", "VGG19_Weights", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16",
-           "vgg16_bn", "vgg19", "vgg19_bn"]
+__all__ = [
+    "VGG",
+    "VGG11_BN_Weights",
+    "VGG11_Weights",
+    "VGG13_BN_Weights",
+    "VGG13_Weights",
+    "VGG16_BN_Weights",
+    "VGG16_Weights",
+    "VGG19_BN_Weights",
+    "VGG19_Weights",
+    "vgg11",
+    "vgg11_bn",
+    "vgg13",
+    "vgg13_bn",
+    "vgg16",
+    "vgg16_bn",
+    "vgg19",
+    "vgg19_bn",
+]
 
 
 class VGG(Classifier):
-    """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N, classes)."""
+    """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N,
+    classes)."""
 
-    def __init__(self, features: nn.Module, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5):
+    def __init__(
+        self,
+        features: nn.Module,
+        num_classes: int = 1000,
+        init_weights: bool = True,
+        dropout: float = 0.5,
+    ):
         super().__init__()
         self.features = features
         self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
         self.classifier = nn.Sequential(
-            nn.Linear(512 * 7 * 7, 4096), nn.ReLU(True), nn.Dropout(p=dropout),
-            nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(p=dropout), nn.Linear(4096, num_classes))
+            nn.Linear(512 * 7 * 7, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, num_classes),
+        )
         for m in self.modules() if init_weights else ():
             start(m)
 
@@ -49,7 +79,12 @@ def stages(*depths: int) -> list[str | int]:
     return steps
 
 
-cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
+cfgs = {
+    "A": stages(1, 1, 2, 2, 2),
+    "B": stages(2, 2, 2, 2, 2),
+    "D": stages(2, 2, 3, 3, 3),
+    "E": stages(2, 2, 4, 4, 4),
+}
 
 
 def plain(cfg: str, batch_norm: bool, **kwargs: Any) -> VGG:
@@ -60,13 +95,22 @@ VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")
 VGG11_BN_Weights = imagenet("VGG11_BN_Weights", "vgg11_bn-6002323d.pth")
 VGG13_Weights = imagenet("VGG13_Weights", "vgg13-19584684.pth")
 VGG13_BN_Weights = imagenet("VGG13_BN_Weights", "vgg13_bn-abd245e5.pth")
-VGG16_Weights = weights("VGG16_Weights", {"IMAGENET1K_V1": Trained("vgg16-397923af.pth"), "IMAGENET1K_FEATURES": Trained(
-    "vgg16_features-amdegroot-88682ab5.pth", mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255))})
+VGG16_Weights = weights(
+    "VGG16_Weights",
+    {
+        "IMAGENET1K_V1": Trained("vgg16-397923af.pth"),
+        "IMAGENET1K_FEATURES": Trained(
+            "vgg16_features-amdegroot-88682ab5.pth",
+            mean=(0.48235, 0.45882, 0.40784),
+            std=(1 / 255, 1 / 255, 1 / 255),
+        ),
+    },
+)
 VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
 VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
 VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")
 
-WITHOUT_INIT = {"init_weights": False}            # with trained weights nothing is drawn, as in torchvision
+WITHOUT_INIT = {"init_weights": False}  # with trained weights nothing is drawn, as in torchvision
 
 vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=WITHOUT_INIT)
 vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=WITHOUT_INIT)

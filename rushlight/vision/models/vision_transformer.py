@@ -1,4 +1,5 @@
 """Vision transformers: a picture as words of 16x16 pixels (Dosovitskiy et al. 2020)."""
+
 from __future__ import annotations
 
 import math
@@ -8,16 +9,27 @@ from functools import partial
 from typing import Any
 
 from rushlight import nn
-from rushlight.creation.factories import empty, zeros
 from rushlight.base.errors import explain
-from rushlight.ops.shape.view_functions import cat
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import empty, zeros
+from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import MLP
 
-__all__ = ["ViT_B_16_Weights", "ViT_B_32_Weights", "ViT_H_14_Weights", "ViT_L_16_Weights", "ViT_L_32_Weights",
-           "VisionTransformer", "vit_b_16", "vit_b_32", "vit_h_14", "vit_l_16", "vit_l_32"]
+__all__ = [
+    "ViT_B_16_Weights",
+    "ViT_B_32_Weights",
+    "ViT_H_14_Weights",
+    "ViT_L_16_Weights",
+    "ViT_L_32_Weights",
+    "VisionTransformer",
+    "vit_b_16",
+    "vit_b_32",
+    "vit_h_14",
+    "vit_l_16",
+    "vit_l_32",
+]
 
 Norm = Callable[..., nn.Module]
 EXACT = partial(nn.LayerNorm, eps=1e-6)
@@ -27,7 +39,9 @@ class MLPBlock(MLP):
     """Linear, GELU, linear, with dropout after each."""
 
     def __init__(self, in_dim: int, mlp_dim: int, dropout: float):
-        super().__init__(in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
+        super().__init__(
+            in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
+        )
         for m in self.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
@@ -38,12 +52,21 @@ class MLPBlock(MLP):
 class EncoderBlock(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x))."""
 
-    def __init__(self, num_heads: int, hidden_dim: int, mlp_dim: int, dropout: float, attention_dropout: float,
-                 norm_layer: Norm = EXACT):
+    def __init__(
+        self,
+        num_heads: int,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float,
+        attention_dropout: float,
+        norm_layer: Norm = EXACT,
+    ):
         super().__init__()
         self.num_heads = num_heads
         self.ln_1 = norm_layer(hidden_dim)
-        self.self_attention = nn.MultiheadAttention(hidden_dim, num_heads, dropout=attention_dropout, batch_first=True)
+        self.self_attention = nn.MultiheadAttention(
+            hidden_dim, num_heads, dropout=attention_dropout, batch_first=True
+        )
         self.dropout = nn.Dropout(dropout)
         self.ln_2 = norm_layer(hidden_dim)
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
@@ -58,48 +81,103 @@ class EncoderBlock(nn.Module):
 class Encoder(nn.Module):
     """Positions added, blocks one after the other, a norm."""
 
-    def __init__(self, seq_length: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, dropout: float,
-                 attention_dropout: float, norm_layer: Norm = EXACT):
+    def __init__(
+        self,
+        seq_length: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float,
+        attention_dropout: float,
+        norm_layer: Norm = EXACT,
+    ):
         super().__init__()
         self.pos_embedding = nn.Parameter(empty(1, seq_length, hidden_dim).normal_(std=0.02))
         self.dropout = nn.Dropout(dropout)
-        self.layers = nn.Sequential(OrderedDict(
-            (f"encoder_layer_{i}", EncoderBlock(num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer))
-            for i in range(num_layers)))
+        self.layers = nn.Sequential(
+            OrderedDict(
+                (
+                    f"encoder_layer_{i}",
+                    EncoderBlock(
+                        num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
+                    ),
+                )
+                for i in range(num_layers)
+            )
+        )
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim != 3:
-            raise RuntimeError(explain("Expected (batch_size, seq_length, hidden_dim) got " + str(tuple(input.shape))))
+            raise RuntimeError(
+                explain(
+                    "Expected (batch_size, seq_length, hidden_dim) got " + str(tuple(input.shape))
+                )
+            )
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
 class VisionTransformer(nn.Module):
-    """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer before the last."""
+    """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer
+    before the last."""
 
-    def __init__(self, image_size: int, patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int,
-                 dropout: float = 0.0, attention_dropout: float = 0.0, num_classes: int = 1000,
-                 representation_size: int | None = None, norm_layer: Norm = EXACT):
+    def __init__(
+        self,
+        image_size: int,
+        patch_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        num_classes: int = 1000,
+        representation_size: int | None = None,
+        norm_layer: Norm = EXACT,
+    ):
         super().__init__()
         if image_size % patch_size:
-            raise ValueError(explain("Input shape indivisible by patch size!", given=(image_size, patch_size)))
-        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = image_size, patch_size, hidden_dim, mlp_dim
-        self.attention_dropout, self.dropout, self.num_classes = attention_dropout, dropout, num_classes
+            raise ValueError(
+                explain("Input shape indivisible by patch size!", given=(image_size, patch_size))
+            )
+        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = (
+            image_size,
+            patch_size,
+            hidden_dim,
+            mlp_dim,
+        )
+        self.attention_dropout, self.dropout, self.num_classes = (
+            attention_dropout,
+            dropout,
+            num_classes,
+        )
         self.representation_size, self.norm_layer = representation_size, norm_layer
         self.conv_proj = nn.Conv2d(3, hidden_dim, kernel_size=patch_size, stride=patch_size)
         self.seq_length = (image_size // patch_size) ** 2 + 1
         self.class_token = nn.Parameter(zeros(1, 1, hidden_dim))
-        self.encoder = Encoder(self.seq_length, num_layers, num_heads, hidden_dim, mlp_dim, dropout, attention_dropout,
-                               norm_layer)
+        self.encoder = Encoder(
+            self.seq_length,
+            num_layers,
+            num_heads,
+            hidden_dim,
+            mlp_dim,
+            dropout,
+            attention_dropout,
+            norm_layer,
+        )
         layers: OrderedDict[str, nn.Module] = OrderedDict()
         if representation_size is not None:
-            layers["pre_logits"], layers["act"] = nn.Linear(hidden_dim, representation_size), nn.Tanh()
+            layers["pre_logits"], layers["act"] = (
+                nn.Linear(hidden_dim, representation_size),
+                nn.Tanh(),
+            )
         layers["head"] = nn.Linear(representation_size or hidden_dim, num_classes)
         self.heads = nn.Sequential(layers)
         self._start(layers.get("pre_logits"))
 
     def _start(self, before: Any) -> None:
-        fan_in = self.conv_proj.in_channels * self.patch_size ** 2
+        fan_in = self.conv_proj.in_channels * self.patch_size**2
         nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / fan_in))
         constant(self.conv_proj, None, 0)
         if before is not None:
@@ -111,7 +189,11 @@ class VisionTransformer(nn.Module):
     def _process_input(self, x: Tensor) -> Tensor:
         n, _, h, w = x.shape
         if (h, w) != (self.image_size, self.image_size):
-            raise AssertionError(explain(f"Wrong image height or width! Expected {self.image_size} but got {(h, w)}!"))
+            raise AssertionError(
+                explain(
+                    f"Wrong image height or width! Expected {self.image_size} but got {(h, w)}!"
+                )
+            )
         return self.conv_proj(x).reshape(n, self.hidden_dim, -1).permute(0, 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -122,22 +204,44 @@ class VisionTransformer(nn.Module):
 
 def swag(kind: str, linear: str, end: str, crop: int) -> dict[str, Trained]:
     """Weights that were trained on pictures from the network first."""
-    return {"IMAGENET1K_SWAG_E2E_V1": Trained(f"{kind}_swag-{end}.pth", crop, crop, "bicubic"),
-            "IMAGENET1K_SWAG_LINEAR_V1": Trained(f"{kind}_lc_swag-{linear}.pth", 224, 224, "bicubic")}
+    return {
+        "IMAGENET1K_SWAG_E2E_V1": Trained(f"{kind}_swag-{end}.pth", crop, crop, "bicubic"),
+        "IMAGENET1K_SWAG_LINEAR_V1": Trained(f"{kind}_lc_swag-{linear}.pth", 224, 224, "bicubic"),
+    }
 
 
-ViT_B_16_Weights = weights("ViT_B_16_Weights", {"IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"),
-                                                **swag("vit_b_16", "4e70ced5", "9ac1b537", 384)})
+ViT_B_16_Weights = weights(
+    "ViT_B_16_Weights",
+    {
+        "IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"),
+        **swag("vit_b_16", "4e70ced5", "9ac1b537", 384),
+    },
+)
 ViT_B_32_Weights = imagenet("ViT_B_32_Weights", "vit_b_32-d86f8d99.pth")
-ViT_L_16_Weights = weights("ViT_L_16_Weights", {"IMAGENET1K_V1": Trained("vit_l_16-852ce7e3.pth", resize_size=242),
-                                                **swag("vit_l_16", "4d563306", "4f3808c9", 512)})
+ViT_L_16_Weights = weights(
+    "ViT_L_16_Weights",
+    {
+        "IMAGENET1K_V1": Trained("vit_l_16-852ce7e3.pth", resize_size=242),
+        **swag("vit_l_16", "4d563306", "4f3808c9", 512),
+    },
+)
 ViT_L_32_Weights = imagenet("ViT_L_32_Weights", "vit_l_32-c7638314.pth")
 ViT_H_14_Weights = weights("ViT_H_14_Weights", swag("vit_h_14", "c1eb923e", "80465313", 518))
 
 
-def vit(patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, *, image_size: int = 224,
-        **kwargs: Any) -> VisionTransformer:
-    return VisionTransformer(image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
+def vit(
+    patch_size: int,
+    num_layers: int,
+    num_heads: int,
+    hidden_dim: int,
+    mlp_dim: int,
+    *,
+    image_size: int = 224,
+    **kwargs: Any,
+) -> VisionTransformer:
+    return VisionTransformer(
+        image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs
+    )
 
 
 vit_b_16 = model("vit_b_16", ViT_B_16_Weights, vit, 16, 12, 12, 768, 3072)

@@ -1,6 +1,7 @@
 """Trained weights: their files, their preprocessing, and functions that build a model with or
 without them.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -9,8 +10,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from rushlight.base.errors import explain
-from rushlight.serialization.hub import load_state_dict_from_url
 from rushlight.core.tensor import Tensor
+from rushlight.serialization.hub import load_state_dict_from_url
 from rushlight.vision.images import InterpolationMode
 from rushlight.vision.transforms import functional as F
 
@@ -19,6 +20,7 @@ BASE_URL = "https://download.pytorch.org/models/"
 
 class Trained(NamedTuple):
     """A file of weights, and the size and the colours of the images that they were trained on."""
+
     file: str
     crop_size: int = 224
     resize_size: int = 256
@@ -43,7 +45,10 @@ class ImageClassification:
         return F.normalize(F.convert_image_dtype(img), self.mean, self.std)
 
     def __repr__(self) -> str:
-        told = "\n".join(f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std"))
+        told = "\n".join(
+            f"    {name}={getattr(self, name)}"
+            for name in ("crop_size", "resize_size", "mean", "std")
+        )
         return f"{type(self).__name__}(\n{told}\n    interpolation={self.interpolation}\n)"
 
 
@@ -74,41 +79,65 @@ class WeightsEnum(Enum):
         if isinstance(obj, str):
             return cls[obj.rpartition(".")[2]]
         if obj is not None and not isinstance(obj, cls):
-            raise TypeError(explain(f"Invalid Weight class provided; expected {cls.__name__} but received "
-                                    f"{type(obj).__name__}."))
+            raise TypeError(
+                explain(
+                    f"Invalid Weight class provided; expected {cls.__name__} but received "
+                    f"{type(obj).__name__}."
+                )
+            )
         return obj
 
 
 def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
-    """The enum `name` of trained weights; `default` is the member that DEFAULT means, the first if none is said."""
+    """The enum `name` of trained weights; `default` is the member that DEFAULT means, the first if
+    none is said."""
     chosen = members[default] if default else next(iter(members.values()))
     return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
 
 
 def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
-    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
+    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second
+    file."""
     members = {"IMAGENET1K_V1": Trained(first, **settings)}
     if second:
         members["IMAGENET1K_V2"] = Trained(second, resize_size=232)
     return weights(name, members, list(members)[-1])
 
 
-BUILDERS: dict[str, Callable[..., Any]] = {}      # resnet18 and the like, filled while the modules load, by `model`
-KNOWN: dict[str, Any] = {}                        # the weights of each
+BUILDERS: dict[
+    str, Callable[..., Any]
+] = {}  # resnet18 and the like, filled while the modules load, by `model`
+KNOWN: dict[str, Any] = {}  # the weights of each
 
 
-def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
-          heads: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Any]:
-    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are asked for.
+def model(
+    name: str,
+    known: Any,
+    cls: Callable[..., Any],
+    *settings: Any,
+    trained: dict[str, Any] | None = None,
+    heads: tuple[str, ...] = (),
+    **defaults: Any,
+) -> Callable[..., Any]:
+    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are
+    asked for.
 
     `trained`: defaults if weights are loaded; `heads`: modules that have trained
     weights and draw their first values, and are dropped after that unless `aux_logits`.
     """
-    def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
+
+    def build(
+        weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any
+    ) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
-            raise ValueError(explain("The parameter 'num_classes' expected value 1000 but got "
-                                     f"{kwargs['num_classes']} instead.", "change the last layer after loading weights"))
+            raise ValueError(
+                explain(
+                    "The parameter 'num_classes' expected value 1000 but got "
+                    f"{kwargs['num_classes']} instead.",
+                    "change the last layer after loading weights",
+                )
+            )
         if chosen is None:
             return cls(*settings, **{**defaults, **kwargs})
         named = {**defaults, **(trained or {}), **kwargs}
@@ -119,10 +148,16 @@ def model(name: str, known: Any, cls: Callable[..., Any], *settings: Any, traine
             for head in heads:
                 setattr(found, head, None)
         return found
+
     build.__name__ = build.__qualname__ = name
-    build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
-    build.__doc__ = (f"The model {name}, with random weights, or those of `weights` (a member of {known.__name__} or its "
-                     "name), whose file must be there: nothing is downloaded.")
+    build.__module__ = (
+        f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
+    )
+    build.__doc__ = (
+        f"The model {name}, with random weights, or those of `weights` (a member of "
+        f"{known.__name__} or its "
+        "name), whose file must be there: nothing is downloaded."
+    )
     BUILDERS[name], KNOWN[name] = build, known
     return build
 
@@ -131,7 +166,10 @@ def asked(known: Any, weights: Any, pretrained: Any) -> Any:
     """Which weights: `weights`, or IMAGENET1K_V1 for the True that was once said."""
     if pretrained is None and not isinstance(weights, bool):
         return weights
-    warnings.warn(f"`pretrained` is deprecated: say weights={known.__name__}.IMAGENET1K_V1, or weights=None", stacklevel=3)
+    warnings.warn(
+        f"`pretrained` is deprecated: say weights={known.__name__}.IMAGENET1K_V1, or weights=None",
+        stacklevel=3,
+    )
     return known.IMAGENET1K_V1 if pretrained or weights is True else None
 
 
@@ -143,7 +181,9 @@ def get_model(name: str, **config: Any) -> Any:
 def get_model_builder(name: str) -> Callable[..., Any]:
     """The function that builds the model of that name; ValueError if there is none."""
     if name.lower() not in BUILDERS:
-        raise ValueError(explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}"))
+        raise ValueError(
+            explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}")
+        )
     return BUILDERS[name.lower()]
 
 
@@ -158,7 +198,9 @@ def get_weight(name: str) -> Any:
     for known in KNOWN.values():
         if known.__name__ == kind:
             return known[member]
-    raise ValueError(explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved."))
+    raise ValueError(
+        explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved.")
+    )
 
 
 def list_models() -> list[str]:

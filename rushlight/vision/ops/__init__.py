@@ -1,4 +1,5 @@
 """Boxes and blocks of vision models, with torchvision.ops's names."""
+
 from __future__ import annotations
 
 from rushlight.vision.ops.boxes import (
@@ -32,8 +33,31 @@ from rushlight.vision.ops.misc import (
 )
 from rushlight.vision.ops.roi import RoIAlign, roi_align
 
-__all__ = ["MLP", "Conv2dNormActivation", "DeformConv2d", "FrozenBatchNorm2d", "Permute", "RoIAlign", "SqueezeExcitation",
-           "StochasticDepth", "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou",
-           "complete_box_iou_loss", "deform_conv2d", "distance_box_iou", "distance_box_iou_loss", "generalized_box_iou",
-           "generalized_box_iou_loss", "masks_to_boxes", "nms", "remove_small_boxes", "roi_align", "sigmoid_focal_loss",
-           "stochastic_depth"]
+__all__ = [
+    "MLP",
+    "Conv2dNormActivation",
+    "DeformConv2d",
+    "FrozenBatchNorm2d",
+    "Permute",
+    "RoIAlign",
+    "SqueezeExcitation",
+    "StochasticDepth",
+    "batched_nms",
+    "box_area",
+    "box_convert",
+    "box_iou",
+    "clip_boxes_to_image",
+    "complete_box_iou",
+    "complete_box_iou_loss",
+    "deform_conv2d",
+    "distance_box_iou",
+    "distance_box_iou_loss",
+    "generalized_box_iou",
+    "generalized_box_iou_loss",
+    "masks_to_boxes",
+    "nms",
+    "remove_small_boxes",
+    "roi_align",
+    "sigmoid_focal_loss",
+    "stochastic_depth",
+]

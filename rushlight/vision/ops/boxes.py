@@ -1,4 +1,6 @@
-"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, non-maximum suppression."""
+"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, non-maximum
+suppression."""
+
 from __future__ import annotations
 
 import math
@@ -6,13 +8,13 @@ import math
 import numpy as np
 from numpy import ndarray
 
-from rushlight.core.mode import no_grad
-from rushlight.creation.factories import zeros
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import explain
+from rushlight.core.mode import no_grad
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import zeros
 from rushlight.ops.math.elementwise import maximum, minimum
 from rushlight.ops.shape.view_functions import stack
-from rushlight.core.tensor import Tensor, from_array
 
 
 def box_area(boxes: Tensor) -> Tensor:
@@ -46,7 +48,8 @@ def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """iou - (area of C - area of both) / area of C: (N, M), C the smallest box around both. H. Rezatofighi et al., 2019.
+    """iou - (area of C - area of both) / area of C: (N, M), C the smallest box around both. H.
+    Rezatofighi et al., 2019.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.generalized_box_iou(box, box + 2)  # 0 - (16 - 8) / 16
@@ -61,7 +64,8 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
-    """iou - d^2 / c^2: (N, M), d the distance of the middles, c the diagonal of the box around both. Z. Zheng et al., 2020.
+    """iou - d^2 / c^2: (N, M), d the distance of the middles, c the diagonal of the box around
+    both. Z. Zheng et al., 2020.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.distance_box_iou(box, box + 2)  # 0 - 8 / 32
@@ -71,7 +75,10 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
     diagonal = ((high - low).clamp(min=0) ** 2).sum(-1) + eps
     first, second = ((b[..., :2] + b[..., 2:]) / 2 for b in (boxes1, boxes2))
-    return box_iou(boxes1, boxes2) - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
+    return (
+        box_iou(boxes1, boxes2)
+        - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
+    )
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
@@ -81,8 +88,10 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     >>> rushlight.vision.ops.complete_box_iou(box, box)
     tensor([[1.]])
     """
-    first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2))
-    unlike = (4 / math.pi ** 2) * (first[..., None] - second[..., None, :]) ** 2
+    first, second = (
+        ((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2)
+    )
+    unlike = (4 / math.pi**2) * (first[..., None] - second[..., None, :]) ** 2
     with no_grad():
         weight = unlike / (1 - box_iou(boxes1, boxes2) + unlike + eps)
     return distance_box_iou(boxes1, boxes2, eps) - weight * unlike
@@ -102,9 +111,12 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     while order.size:
         best, order = order[0], order[1:]
         kept.append(best)
-        low, high = np.maximum(array[best, :2], array[order, :2]), np.minimum(array[best, 2:], array[order, 2:])
+        low, high = (
+            np.maximum(array[best, :2], array[order, :2]),
+            np.minimum(array[best, 2:], array[order, 2:]),
+        )
         inside = np.prod(np.maximum(high - low, 0), -1)
-        with np.errstate(invalid="ignore"):       # boxes without area: 0 / 0 is no overlap
+        with np.errstate(invalid="ignore"):  # boxes without area: 0 / 0 is no overlap
             overlaps: ndarray = inside / (area[best] + area[order] - inside) > iou_threshold
         order = order[~overlaps]
     return from_array(np.array(kept, np.int64))
@@ -119,19 +131,24 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     """
     if boxes.numel() == 0:
         return from_array(np.empty(0, np.int64))
-    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)               # each class in a place of its own
+    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)  # each class in a place of its own
     return nms(boxes + apart[:, None], scores, iou_threshold)
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and size).
+    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and
+    size).
 
     >>> rushlight.vision.ops.box_convert(rushlight.tensor([[1., 1., 3., 5.]]), "xyxy", "xywh")
     tensor([[1., 1., 2., 4.]])
     """
     for form in (in_fmt, out_fmt):
         if form not in ("xyxy", "xywh", "cxcywh"):
-            raise ValueError(explain("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form))
+            raise ValueError(
+                explain(
+                    "Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form
+                )
+            )
     if in_fmt == out_fmt:
         return boxes.clone()
     a, b, c, d = boxes.unbind(-1)
@@ -164,7 +181,9 @@ def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
     tensor([0])
     """
     a = boxes._array
-    return from_array(np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size)))
+    return from_array(
+        np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size))
+    )
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
@@ -182,5 +201,14 @@ def masks_to_boxes(masks: Tensor) -> Tensor:
     return from_array(np.array(found, np.float32))
 
 
-__all__ = ["batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "generalized_box_iou",
-           "masks_to_boxes", "nms", "remove_small_boxes"]
+__all__ = [
+    "batched_nms",
+    "box_area",
+    "box_convert",
+    "box_iou",
+    "clip_boxes_to_image",
+    "generalized_box_iou",
+    "masks_to_boxes",
+    "nms",
+    "remove_small_boxes",
+]

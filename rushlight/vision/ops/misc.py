@@ -1,39 +1,64 @@
 """Blocks that vision models are built of."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
-from rushlight.creation.factories import empty, ones, zeros
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import empty, ones, zeros
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """out = activation(norm(conv(x))), a convolution that keeps the size at stride 1; what is None is left out.
+    """out = activation(norm(conv(x))), a convolution that keeps the size at stride 1; what is None
+    is left out.
 
     >>> rushlight.vision.ops.Conv2dNormActivation(3, 8)(rushlight.ones(1, 3, 6, 6)).shape
     torch.Size([1, 8, 6, 6])
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int = 3, stride: int = 1,
-                 padding: int | None = None, groups: int = 1, norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
-                 activation_layer: Callable[..., nn.Module] | None = nn.ReLU, dilation: int = 1,
-                 inplace: bool | None = True, bias: bool | None = None):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int = 3,
+        stride: int = 1,
+        padding: int | None = None,
+        groups: int = 1,
+        norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        dilation: int = 1,
+        inplace: bool | None = True,
+        bias: bool | None = None,
+    ):
         around = (kernel_size - 1) // 2 * dilation if padding is None else padding
         biased = norm_layer is None if bias is None else bias
-        layers: list[nn.Module] = [nn.Conv2d(in_channels, out_channels, kernel_size, stride, around, dilation, groups,
-                                             bias=biased)]
+        layers: list[nn.Module] = [
+            nn.Conv2d(
+                in_channels,
+                out_channels,
+                kernel_size,
+                stride,
+                around,
+                dilation,
+                groups,
+                bias=biased,
+            )
+        ]
         layers += [norm_layer(out_channels)] if norm_layer is not None else []
         if activation_layer is not None:
-            layers.append(activation_layer() if inplace is None else activation_layer(inplace=inplace))
+            layers.append(
+                activation_layer() if inplace is None else activation_layer(inplace=inplace)
+            )
         super().__init__(*layers)
         self.out_channels = out_channels
 
 
 class SqueezeExcitation(nn.Module):
-    """out = x sigmoid(W2 relu(W1 mean(x))): each channel times a weight, found from the channels' means.
+    """out = x sigmoid(W2 relu(W1 mean(x))): each channel times a weight, found from the channels'
+    means.
 
     J. Hu et al., *Squeeze-and-excitation networks*, 2018.
 
@@ -41,8 +66,13 @@ class SqueezeExcitation(nn.Module):
     torch.Size([1, 4, 5, 5])
     """
 
-    def __init__(self, input_channels: int, squeeze_channels: int, activation: Callable[..., nn.Module] = nn.ReLU,
-                 scale_activation: Callable[..., nn.Module] = nn.Sigmoid):
+    def __init__(
+        self,
+        input_channels: int,
+        squeeze_channels: int,
+        activation: Callable[..., nn.Module] = nn.ReLU,
+        scale_activation: Callable[..., nn.Module] = nn.Sigmoid,
+    ):
         super().__init__()
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1)
@@ -50,19 +80,29 @@ class SqueezeExcitation(nn.Module):
         self.activation, self.scale_activation = activation(), scale_activation()
 
     def forward(self, input: Tensor) -> Tensor:
-        return self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(input))))) * input
+        return (
+            self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(input))))) * input
+        )
 
 
 class MLP(nn.Sequential):
-    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout; dropout at the end.
+    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout;
+    dropout at the end.
 
     >>> rushlight.vision.ops.MLP(4, [8, 2])(rushlight.ones(5, 4)).shape
     torch.Size([5, 2])
     """
 
-    def __init__(self, in_channels: int, hidden_channels: Sequence[int], norm_layer: Callable[..., nn.Module] | None = None,
-                 activation_layer: Callable[..., nn.Module] | None = nn.ReLU, inplace: bool | None = None,
-                 bias: bool = True, dropout: float = 0.0):
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: Sequence[int],
+        norm_layer: Callable[..., nn.Module] | None = None,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        inplace: bool | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ):
         how: dict[str, Any] = {} if inplace is None else {"inplace": inplace}
         layers: list[nn.Module] = []
         for width in hidden_channels[:-1]:
@@ -71,7 +111,11 @@ class MLP(nn.Sequential):
             layers += [activation_layer(**how)] if activation_layer is not None else []
             layers.append(nn.Dropout(dropout, **how))
             in_channels = width
-        super().__init__(*layers, nn.Linear(in_channels, hidden_channels[-1], bias=bias), nn.Dropout(dropout, **how))
+        super().__init__(
+            *layers,
+            nn.Linear(in_channels, hidden_channels[-1], bias=bias),
+            nn.Dropout(dropout, **how),
+        )
 
 
 class Permute(nn.Module):
@@ -90,7 +134,8 @@ class Permute(nn.Module):
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
-    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example ('row'). Huang et al. 2016.
+    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example
+    ('row'). Huang et al. 2016.
 
     >>> rushlight.vision.ops.stochastic_depth(rushlight.ones(2), 0.5, "row", training=False)
     tensor([1., 1.])
@@ -125,7 +170,8 @@ class StochasticDepth(nn.Module):
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias, all of them constants: batch norm that does not learn.
+    """(x - mean) / sqrt(var + eps) * weight + bias, all of them constants: batch norm that does not
+    learn.
 
     >>> list(rushlight.vision.ops.FrozenBatchNorm2d(3).parameters())
     []
@@ -134,8 +180,12 @@ class FrozenBatchNorm2d(nn.Module):
     def __init__(self, num_features: int, eps: float = 1e-5):
         super().__init__()
         self.eps = eps
-        for name, value in (("weight", ones(num_features)), ("bias", zeros(num_features)),
-                            ("running_mean", zeros(num_features)), ("running_var", ones(num_features))):
+        for name, value in (
+            ("weight", ones(num_features)),
+            ("bias", zeros(num_features)),
+            ("running_mean", zeros(num_features)),
+            ("running_var", ones(num_features)),
+        ):
             self.register_buffer(name, value)
 
     def forward(self, x: Tensor) -> Tensor:

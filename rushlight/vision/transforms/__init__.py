@@ -1,7 +1,9 @@
-"""Transforms of images, as torchvision's: on Pillow images, tensors (..., H, W) and arrays (H, W) or (H, W, C).
+"""Transforms of images, as torchvision's: on Pillow images, tensors (..., H, W) and arrays (H, W)
+or (H, W, C).
 
 Random numbers come from rushlight's default generator, in torchvision's order: the same seed gives
-the same crops. """
+the same crops."""
+
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Changes of a picture chosen at random from many: RandAugment and TrivialAugment."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -7,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.random import default_generator
 from rushlight.creation.ranges import linspace
+from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
 from rushlight.vision.transforms.base import Transform
@@ -23,7 +24,15 @@ def pick(n: int) -> int:
 
 def sheared(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
     """Sheared by x and y, the top left corner staying where it is."""
-    return warps.affine(img, 0.0, [0, 0], 1.0, [float(np.degrees(np.arctan(v))) for v in (x, y)], center=[0, 0], **how)
+    return warps.affine(
+        img,
+        0.0,
+        [0, 0],
+        1.0,
+        [float(np.degrees(np.arctan(v))) for v in (x, y)],
+        center=[0, 0],
+        **how,
+    )
 
 
 def moved(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
@@ -47,27 +56,56 @@ CHANGES: dict[str, Callable[[Any, float, dict[str, Any]], Any]] = {
     "AutoContrast": lambda img, m, how: colors.autocontrast(img),
     "Equalize": lambda img, m, how: colors.equalize(img),
 }
-SIGNED = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness")
+SIGNED = (
+    "ShearX",
+    "ShearY",
+    "TranslateX",
+    "TranslateY",
+    "Rotate",
+    "Brightness",
+    "Color",
+    "Contrast",
+    "Sharpness",
+)
 
 
-def magnitudes(bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
-               ) -> dict[str, list[float] | None]:
+def magnitudes(
+    bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
+) -> dict[str, list[float] | None]:
     """The magnitudes of each change, in `bins` steps; None if there is only one."""
+
     def up_to(most: float) -> list[float]:
         return linspace(0.0, most, bins).tolist()
+
     posterize = (8 - np.rint(np.arange(bins) / ((bins - 1) / bits))).tolist()
     solarize = linspace(255.0, 0.0, bins).tolist()
-    return {"Identity": None, "ShearX": up_to(shear), "ShearY": up_to(shear), "TranslateX": up_to(move[0]),
-            "TranslateY": up_to(move[1]), "Rotate": up_to(turn), "Brightness": up_to(color), "Color": up_to(color),
-            "Contrast": up_to(color), "Sharpness": up_to(color), "Posterize": posterize, "Solarize": solarize,
-            "AutoContrast": None, "Equalize": None}
+    return {
+        "Identity": None,
+        "ShearX": up_to(shear),
+        "ShearY": up_to(shear),
+        "TranslateX": up_to(move[0]),
+        "TranslateY": up_to(move[1]),
+        "Rotate": up_to(turn),
+        "Brightness": up_to(color),
+        "Color": up_to(color),
+        "Contrast": up_to(color),
+        "Sharpness": up_to(color),
+        "Posterize": posterize,
+        "Solarize": solarize,
+        "AutoContrast": None,
+        "Equalize": None,
+    }
 
 
 class Chosen(Transform):
     """The base: a change by name, with the settings of those that move pixels."""
 
     def __init__(self, num_magnitude_bins: int, interpolation: InterpolationMode, fill: Any):
-        self.num_magnitude_bins, self.interpolation, self.fill = num_magnitude_bins, InterpolationMode(interpolation), fill
+        self.num_magnitude_bins, self.interpolation, self.fill = (
+            num_magnitude_bins,
+            InterpolationMode(interpolation),
+            fill,
+        )
 
     def change(self, img: Any, name: str, magnitude: float) -> Any:
         if name in SIGNED and pick(2):
@@ -82,7 +120,8 @@ class Chosen(Transform):
 
 
 class RandAugment(Chosen):
-    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk et al., 2020.
+    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk
+    et al., 2020.
 
     >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
@@ -90,16 +129,33 @@ class RandAugment(Chosen):
 
     shows = ("num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill")
 
-    def __init__(self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
-                 interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None):
+    def __init__(
+        self,
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        fill: Any = None,
+    ):
         super().__init__(num_magnitude_bins, interpolation, fill)
         if not 0 <= magnitude < num_magnitude_bins:
-            raise ValueError(explain(f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}"))
+            raise ValueError(
+                explain(
+                    f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}"
+                )
+            )
         self.num_ops, self.magnitude = num_ops, magnitude
 
     def forward(self, img: Any) -> Any:
         height, width = size_of(img)
-        space = magnitudes(self.num_magnitude_bins, 0.3, (150.0 / 331.0 * width, 150.0 / 331.0 * height), 30.0, 0.9, 4)
+        space = magnitudes(
+            self.num_magnitude_bins,
+            0.3,
+            (150.0 / 331.0 * width, 150.0 / 331.0 * height),
+            30.0,
+            0.9,
+            4,
+        )
         names: Sequence[str] = list(space)
         for _ in range(self.num_ops):
             name = names[pick(len(names))]
@@ -117,8 +173,12 @@ class TrivialAugmentWide(Chosen):
 
     shows = ("num_magnitude_bins", "interpolation", "fill")
 
-    def __init__(self, num_magnitude_bins: int = 31, interpolation: InterpolationMode = InterpolationMode.NEAREST,
-                 fill: Any = None):
+    def __init__(
+        self,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        fill: Any = None,
+    ):
         super().__init__(num_magnitude_bins, interpolation, fill)
 
     def forward(self, img: Any) -> Any:

@@ -1,4 +1,5 @@
 """What all transforms are: `forward(img)`, a repr, and numbers drawn at random."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ class Transform(nn.Module):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        nn.Module.__init__(self)                  # before the subclass's __init__, which only stores settings
+        nn.Module.__init__(self)  # before the subclass's __init__, which only stores settings
         return self
 
     def __init__(self) -> None:

@@ -1,4 +1,6 @@
-"""From one kind of image to another, and parts, sizes and greys of them: Pillow images, tensors and arrays."""
+"""From one kind of image to another, and parts, sizes and greys of them: Pillow images, tensors and
+arrays."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,13 +10,22 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import as_tensor
 from rushlight.base.errors import explain
-from rushlight.nn import functional as F
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, on_planes, pillow, planes, size_of
+from rushlight.creation.factories import as_tensor
+from rushlight.nn import functional as F
+from rushlight.vision.images import (
+    RESAMPLING,
+    InterpolationMode,
+    is_pillow,
+    on_pixels,
+    on_planes,
+    pillow,
+    planes,
+    size_of,
+)
 
-# -- from one kind of image to another -----------------------------------------------------------------------------------
+# -- from one kind of image to another -------------------------------------------------------------
 
 
 def pil_to_tensor(pic: Any) -> Tensor:
@@ -30,11 +41,14 @@ def pil_to_tensor(pic: Any) -> Tensor:
     array = np.array(pic, kinds.get(pic.mode, np.uint8))
     if pic.mode == "1":
         array = array * np.uint8(255)
-    return from_array(np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)))
+    return from_array(
+        np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0))
+    )
 
 
 def to_tensor(pic: Any) -> Tensor:
-    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats from 0 to 1.
+    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats
+    from 0 to 1.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.functional.to_tensor(np.full((1, 2, 3), 255, np.uint8))[0]
@@ -55,7 +69,8 @@ def to_tensor(pic: Any) -> Tensor:
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError without Pillow.
+    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError
+    without Pillow.
 
     >>> rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2, 4)).size  # (width, height)
     (4, 2)
@@ -78,7 +93,8 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
 
 def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> Tensor:
-    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
+    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1
+    in floats.
 
     RuntimeError for a cast to integers that have more digits than the floats.
 
@@ -92,8 +108,11 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
         return image.to(dtype)
     if own.is_floating_point:
         if (own is dtypes.float32 and dtype in (dtypes.int32, dtypes.int64)) or (
-                own is dtypes.float64 and dtype is dtypes.int64):
-            raise RuntimeError(explain(f"The cast from {own} to {dtype} cannot be performed safely."))
+            own is dtypes.float64 and dtype is dtypes.int64
+        ):
+            raise RuntimeError(
+                explain(f"The cast from {own} to {dtype} cannot be performed safely.")
+            )
         return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)
     if dtype.is_floating_point:
         return image.to(dtype) / brightest(own)
@@ -107,29 +126,53 @@ def brightest(dtype: dtypes.dtype) -> int:
     return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
 
 
-def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
-    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for a std of 0.
+def normalize(
+    tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
+) -> Tensor:
+    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for
+    a std of 0.
 
     >>> rushlight.vision.transforms.functional.normalize(rushlight.ones(1, 1, 2), [0.5], [0.25])
     tensor([[[2., 2.]]])
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first"))
+        raise TypeError(
+            explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first")
+        )
     if not tensor.is_floating_point():
-        raise TypeError(explain(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "ToTensor() comes first"))
+        raise TypeError(
+            explain(
+                f"Input tensor should be a float tensor. Got {tensor.dtype}.",
+                "ToTensor() comes first",
+            )
+        )
     if tensor._array.ndim < 3:
-        raise ValueError(explain("Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = "
-                                 f"{tuple(tensor.shape)}"))
+        raise ValueError(
+            explain(
+                "Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = "
+                f"{tuple(tensor.shape)}"
+            )
+        )
     kind = tensor._array.dtype
     m, s = (np.asarray(v, kind).reshape(-1, 1, 1) for v in (as_array(mean), as_array(std)))
     if (s == 0).any():
-        raise ValueError(explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."))
+        raise ValueError(
+            explain(
+                f"std evaluated to zero after conversion to {tensor.dtype}, leading to division "
+                "by zero."
+            )
+        )
     if inplace:
         return tensor.sub_(from_array(m)).div_(from_array(s))
     made = (tensor - from_array(m)) / from_array(s)
     if made._array.shape != tensor._array.shape:
-        raise RuntimeError(explain(f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
-                                   f"{list(made.shape)}", "give as many means and stds as the image has channels"))
+        raise RuntimeError(
+            explain(
+                f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
+                f"{list(made.shape)}",
+                "give as many means and stds as the image has channels",
+            )
+        )
     return made
 
 
@@ -137,7 +180,7 @@ def as_array(values: Any) -> ndarray:
     return values._array if isinstance(values, Tensor) else np.asarray(values, np.float64)
 
 
-# -- where the pixels are ------------------------------------------------------------------------------------------------
+# -- where the pixels are --------------------------------------------------------------------------
 
 
 def hflip(img: Any) -> Any:
@@ -171,11 +214,12 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     after = max(top + height - h, 0), max(left + width - w, 0)
 
     def cut(a: ndarray) -> ndarray:
-        part = a[..., max(top, 0):max(top + height, 0), max(left, 0):max(left + width, 0)]
+        part = a[..., max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)]
         if not any(before + after):
             return part.copy()
         around = [(0, 0)] * (a.ndim - 2) + list(zip(before, after))
         return np.pad(part, around)
+
     return on_pixels(cut, img)
 
 
@@ -195,8 +239,11 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
     return crop(img, int(round((h - th) / 2.0)), int(round((w - tw) / 2.0)), th, tw)
 
 
-def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
+def pad(
+    img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
+) -> Any:
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right,
+    bottom).
 
     `padding_mode`: 'constant' (`fill`), 'edge', 'reflect' or 'symmetric'.
 
@@ -204,26 +251,50 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     tensor([[[0, 1, 2, 0]]])
     """
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode))
+        raise ValueError(
+            explain(
+                "Padding mode should be either constant, edge, reflect or symmetric",
+                given=padding_mode,
+            )
+        )
     sides = [padding] if isinstance(padding, int) else list(padding)
     if len(sides) not in (1, 2, 4):
-        raise ValueError(explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple"))
+        raise ValueError(
+            explain(
+                f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} "
+                "element tuple"
+            )
+        )
     left, top, right, bottom = sides * (4 // len(sides))
     more: dict[str, Any] = {"constant_values": fill} if padding_mode == "constant" else {}
 
     def widen(a: ndarray) -> ndarray:
-        a = a[..., max(-top, 0):a.shape[-2] - max(-bottom, 0), max(-left, 0):a.shape[-1] - max(-right, 0)]
-        around = [(0, 0)] * (a.ndim - 2) + [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
+        a = a[
+            ...,
+            max(-top, 0) : a.shape[-2] - max(-bottom, 0),
+            max(-left, 0) : a.shape[-1] - max(-right, 0),
+        ]
+        around = [(0, 0)] * (a.ndim - 2) + [
+            (max(top, 0), max(bottom, 0)),
+            (max(left, 0), max(right, 0)),
+        ]
         return np.pad(a, around, padding_mode, **more)  # type: ignore[call-overload]
+
     return on_pixels(widen, img)
 
 
-def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-           max_size: int | None = None, antialias: bool | None = True) -> Any:
+def resize(
+    img: Any,
+    size: int | Sequence[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+) -> Any:
     """The image with (height, width) pixels; one number is the length of the shorter side.
 
-    Pillow resizes its own images; tensors and arrays are interpolated ('nearest', 'bilinear', 'bicubic'). Of bytes, the
-    result may be 1 off torchvision's, which interpolates them in integers.
+    Pillow resizes its own images; tensors and arrays are interpolated ('nearest', 'bilinear',
+    'bicubic'). Of bytes, the result may be 1 off torchvision's, which interpolates them in
+    integers.
 
     >>> rushlight.vision.transforms.functional.resize(rushlight.zeros(3, 8, 16), 4).shape
     torch.Size([3, 4, 8])
@@ -238,11 +309,14 @@ def resize(img: Any, size: int | Sequence[int], interpolation: InterpolationMode
         return img
     smooth = mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
     how: dict[str, Any] = {"align_corners": False, "antialias": bool(antialias)} if smooth else {}
-    return as_floats(img, lambda x: F.interpolate(x, size=[height, width], mode=mode.value, **how), smooth)
+    return as_floats(
+        img, lambda x: F.interpolate(x, size=[height, width], mode=mode.value, **how), smooth
+    )
 
 
 def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
-    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
+    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers
+    are rounded."""
     shape, own = img._array.shape, img.dtype
     x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)
     found = function(x if own.is_floating_point else x.float())
@@ -253,11 +327,17 @@ def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
     return found.reshape(*shape[:-2], *found.shape[-2:])
 
 
-def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
+def target_size(
+    now: tuple[int, int], size: int | Sequence[int], max_size: int | None
+) -> tuple[int, int]:
     """(height, width) to resize to."""
     if not isinstance(size, int) and len(size) == 2:
         if max_size is not None:
-            raise ValueError(explain("max_size should only be passed if size is an int or a sequence of length 1"))
+            raise ValueError(
+                explain(
+                    "max_size should only be passed if size is an int or a sequence of length 1"
+                )
+            )
         return int(size[0]), int(size[1])
     short = size if isinstance(size, int) else int(size[0])
     h, w = now
@@ -265,14 +345,19 @@ def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int |
     long = int(short * high / low)
     if max_size is not None:
         if max_size <= short:
-            raise ValueError(explain(f"max_size = {max_size} must be strictly greater than the requested size for the "
-                                     f"smaller edge size = {size}"))
+            raise ValueError(
+                explain(
+                    f"max_size = {max_size} must be strictly greater than the requested size for "
+                    "the "
+                    f"smaller edge size = {size}"
+                )
+            )
         if long > max_size:
             short, long = int(max_size * short / long), max_size
     return (long, short) if w <= h else (short, long)
 
 
-# -- colours -------------------------------------------------------------------------------------------------------------
+# -- colours ---------------------------------------------------------------------------------------
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
@@ -290,7 +375,12 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         found = rgb_to_grayscale(as_tensor(planes(img)), num_output_channels)
         return np.moveaxis(found._array, 0, -1)
     if img._array.ndim < 3 or img._array.shape[-3] not in (1, 3):
-        raise TypeError(explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}"))
+        raise TypeError(
+            explain(
+                "Input image tensor permitted channel values are [1, 3], but found "
+                f"{tuple(img.shape)}"
+            )
+        )
     a = img._array
     if a.shape[-3] == 3:
         bright = 0.2989 * a[..., 0, :, :] + 0.587 * a[..., 1, :, :] + 0.114 * a[..., 2, :, :]
@@ -310,5 +400,7 @@ def pair(size: int | Sequence[int]) -> tuple[int, int]:
     if isinstance(size, int):
         return size, size
     if len(size) not in (1, 2):
-        raise ValueError(explain("Please provide only two dimensions (h, w) for size.", given=tuple(size)))
+        raise ValueError(
+            explain("Please provide only two dimensions (h, w) for size.", given=tuple(size))
+        )
     return int(size[0]), int(size[-1])

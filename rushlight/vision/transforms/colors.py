@@ -1,4 +1,6 @@
-"""What changes colours, and blurs: of Pillow images (by Pillow), tensors (..., C, H, W) and arrays (H, W, C)."""
+"""What changes colours, and blurs: of Pillow images (by Pillow), tensors (..., C, H, W) and arrays
+(H, W, C)."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,10 +10,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.errors import explain
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F
 from rushlight.ops.math.elementwise import where
 from rushlight.ops.shape.view_functions import stack
-from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import is_pillow, on_planes
 from rushlight.vision.transforms.basics import (
     as_floats,
@@ -36,6 +38,7 @@ def blend(img: Tensor, other: Any, ratio: float) -> Tensor:
 def enhanced(img: Any, kind: str, factor: float) -> Any:
     """Pillow's own way to more or less of a quality."""
     from PIL import ImageEnhance
+
     return getattr(ImageEnhance, kind)(img).enhance(factor)
 
 
@@ -70,6 +73,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
         grey = rgb_to_grayscale(x) if x.shape[-3] == 3 else x
         grey = grey if grey.is_floating_point() else grey.float()
         return blend(x, grey.mean(dim=(-3, -2, -1), keepdim=True), contrast_factor)
+
     return on_planes(change, img)
 
 
@@ -83,7 +87,9 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     check_factor("saturation_factor", saturation_factor)
     if is_pillow(img):
         return enhanced(img, "Color", saturation_factor)
-    return on_planes(lambda x: x if x.shape[-3] == 1 else blend(x, rgb_to_grayscale(x), saturation_factor), img)
+    return on_planes(
+        lambda x: x if x.shape[-3] == 1 else blend(x, rgb_to_grayscale(x), saturation_factor), img
+    )
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
@@ -103,15 +109,19 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
             return x
         h, s, v = to_hsv(convert_image_dtype(x))
         return convert_image_dtype(from_hsv((h + hue_factor) % 1.0, s, v), x.dtype)
+
     return on_planes(change, img)
 
 
 def pillow_hue(img: Any, hue_factor: float) -> Any:
     from PIL import Image
+
     if img.mode in ("L", "1", "I", "F"):
         return img
     h, s, v = img.convert("HSV").split()
-    turned = np.array(h, np.uint8) + np.array(hue_factor * 255).astype(np.int32).astype(np.uint8)  # wraps around
+    turned = np.array(h, np.uint8) + np.array(hue_factor * 255).astype(np.int32).astype(
+        np.uint8
+    )  # wraps around
     return Image.merge("HSV", (Image.fromarray(turned), s, v)).convert(img.mode)
 
 
@@ -153,14 +163,26 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     """
     check_factor("gamma", gamma)
     if is_pillow(img):
-        table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(img.getbands())
+        table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(
+            img.getbands()
+        )
         mode = img.mode
-        return img.convert("RGB").point(table[:256] * 3).convert(mode) if mode not in ("L", "RGB") else img.point(table)
-    return on_planes(lambda x: convert_image_dtype((gain * convert_image_dtype(x) ** gamma).clamp(0, 1), x.dtype), img)
+        return (
+            img.convert("RGB").point(table[:256] * 3).convert(mode)
+            if mode not in ("L", "RGB")
+            else img.point(table)
+        )
+    return on_planes(
+        lambda x: convert_image_dtype(
+            (gain * convert_image_dtype(x) ** gamma).clamp(0, 1), x.dtype
+        ),
+        img,
+    )
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as sharp.
+    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as
+    sharp.
 
     >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5), 2.0).std()
     tensor(0.)
@@ -177,18 +199,24 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
         blurred = x.clone()
         blurred[..., 1:-1, 1:-1] = as_floats(x, lambda y: filtered(y, kernel / kernel.sum()), True)
         return blend(x, blurred, sharpness_factor)
+
     return on_planes(change, img)
 
 
 def filtered(x: Tensor, kernel: ndarray) -> Tensor:
     """Each channel of (N, C, H, W) with the kernel, where it fits."""
     channels = x.shape[1]
-    weight = from_array(np.broadcast_to(kernel.astype(x._array.dtype), (channels, 1, *kernel.shape)).copy())
+    weight = from_array(
+        np.broadcast_to(kernel.astype(x._array.dtype), (channels, 1, *kernel.shape)).copy()
+    )
     return F.conv2d(x, weight, groups=channels)
 
 
-def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
-    """Each pixel the mean of those around it, weighted by exp(-d^2 / 2 sigma^2): kernel (width, height), sizes odd.
+def gaussian_blur(
+    img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None
+) -> Any:
+    """Each pixel the mean of those around it, weighted by exp(-d^2 / 2 sigma^2): kernel (width,
+    height), sizes odd.
 
     `sigma` is 0.15 kernel_size + 0.35 if not given.
 
@@ -199,7 +227,9 @@ def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Seq
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if any(k % 2 == 0 or k < 0 for k in sizes):
-        raise ValueError(explain(f"kernel_size should have odd and positive integers. Got {kernel_size}"))
+        raise ValueError(
+            explain(f"kernel_size should have odd and positive integers. Got {kernel_size}")
+        )
     if sigma is None:
         sigma = [k * 0.15 + 0.35 for k in sizes]
     sigmas = [float(sigma)] * 2 if isinstance(sigma, (int, float)) else [float(s) for s in sigma]
@@ -210,13 +240,20 @@ def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Seq
         return to_pil_image(gaussian_blur(pil_to_tensor(img), sizes, sigmas), img.mode)
     x, y = (bell(k, s) for k, s in zip(sizes, sigmas))
     around = [sizes[0] // 2, sizes[0] // 2, sizes[1] // 2, sizes[1] // 2]
-    return on_planes(lambda t: as_floats(t, lambda a: filtered(F.pad(a, around, mode="reflect"), np.outer(y, x)), True), img)
+    return on_planes(
+        lambda t: as_floats(
+            t, lambda a: filtered(F.pad(a, around, mode="reflect"), np.outer(y, x)), True
+        ),
+        img,
+    )
 
 
 def bell(size: int, sigma: float) -> ndarray:
     """Weights exp(-x^2 / 2 sigma^2) around the middle, of sum 1."""
     half = (size - 1) * 0.5
-    weights = np.exp(-0.5 * (np.linspace(-half, half, size, dtype=np.float32) / np.float32(sigma)) ** 2)
+    weights = np.exp(
+        -0.5 * (np.linspace(-half, half, size, dtype=np.float32) / np.float32(sigma)) ** 2
+    )
     return weights / weights.sum()
 
 
@@ -228,6 +265,7 @@ def invert(img: Any) -> Any:
     """
     if is_pillow(img):
         from PIL import ImageOps
+
         return ImageOps.invert(img)
     return on_planes(lambda x: bound(x) - x if x.is_floating_point() else int(bound(x)) - x, img)
 
@@ -240,6 +278,7 @@ def posterize(img: Any, bits: int) -> Any:
     """
     if is_pillow(img):
         from PIL import ImageOps
+
         return ImageOps.posterize(img, bits)
     return on_planes(lambda x: from_array(x._array & np.uint8(256 - 2 ** (8 - bits))), img)
 
@@ -252,9 +291,12 @@ def solarize(img: Any, threshold: float) -> Any:
     """
     if is_pillow(img):
         from PIL import ImageOps
+
         return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
     if isinstance(img, Tensor) and threshold > bound(img):
-        raise TypeError(explain("Threshold should be less than bound of img.", given=(threshold, bound(img))))
+        raise TypeError(
+            explain("Threshold should be less than bound of img.", given=(threshold, bound(img)))
+        )
     return on_planes(lambda x: where(x >= threshold, invert(x), x), img)
 
 
@@ -266,6 +308,7 @@ def autocontrast(img: Any) -> Any:
     """
     if is_pillow(img):
         from PIL import ImageOps
+
         return ImageOps.autocontrast(img)
 
     def change(x: Tensor) -> Tensor:
@@ -275,6 +318,7 @@ def autocontrast(img: Any) -> Any:
         scale = bound(x) / np.where(flat, 1, high - low)
         found = (a - np.where(flat, 0, low)) * np.where(flat, 1, scale)
         return from_array(np.clip(found, 0, bound(x)).astype(x._array.dtype))
+
     return on_planes(change, img)
 
 
@@ -287,13 +331,17 @@ def equalize(img: Any) -> Any:
     """
     if is_pillow(img):
         from PIL import ImageOps
+
         return ImageOps.equalize(img)
 
     def change(x: Tensor) -> Tensor:
         if x._array.dtype != np.uint8:
-            raise TypeError(explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}"))
+            raise TypeError(
+                explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}")
+            )
         planes = x._array.reshape(-1, *x._array.shape[-2:])
         return from_array(np.stack([evened(plane) for plane in planes]).reshape(x._array.shape))
+
     return on_planes(change, img)
 
 
@@ -307,5 +355,17 @@ def evened(plane: ndarray) -> ndarray:
     return np.clip(np.concatenate(([0], table[:-1])), 0, 255)[plane].astype(np.uint8)
 
 
-__all__ = ["adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "adjust_sharpness",
-           "autocontrast", "equalize", "gaussian_blur", "invert", "posterize", "solarize"]
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "adjust_sharpness",
+    "autocontrast",
+    "equalize",
+    "gaussian_blur",
+    "invert",
+    "posterize",
+    "solarize",
+]

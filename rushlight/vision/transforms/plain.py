@@ -1,4 +1,5 @@
 """Transforms of images that are the same for all, and the simplest of those at random."""
+
 from __future__ import annotations
 
 import random
@@ -7,8 +8,8 @@ from typing import Any
 
 from rushlight.base.dtypes import dtype
 from rushlight.base.errors import explain
-from rushlight.random import default_generator
 from rushlight.core.tensor import Tensor
+from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import functional
 from rushlight.vision.transforms.base import Compose, Transform, chance, drawn
@@ -16,7 +17,8 @@ from rushlight.vision.transforms.functional import pair
 
 
 class ToTensor(Transform):
-    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other numbers stay.
+    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other
+    numbers stay.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.ToTensor()(np.full((1, 2, 3), 255, np.uint8))[0]
@@ -57,7 +59,8 @@ class ToPILImage(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """out = image most' / most, most the brightest value of its dtype: 255 of a byte is 1.0 of a float.
+    """out = image most' / most, most the brightest value of its dtype: 255 of a byte is 1.0 of a
+    float.
 
     >>> image = rushlight.tensor([0, 255], dtype=rushlight.uint8).reshape(1, 1, 2)
     >>> rushlight.vision.transforms.ConvertImageDtype(rushlight.float32)(image)
@@ -96,7 +99,9 @@ class Lambda(Transform):
 
     def __init__(self, lambd: Callable[[Any], Any]):
         if not callable(lambd):
-            raise TypeError(explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}"))
+            raise TypeError(
+                explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
+            )
         self.lambd = lambd
 
     def forward(self, img: Any) -> Any:
@@ -112,8 +117,13 @@ class Resize(Transform):
 
     shows = ("size", "interpolation", "max_size", "antialias")
 
-    def __init__(self, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-                 max_size: int | None = None, antialias: bool | None = True):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ):
         self.size, self.interpolation = size, InterpolationMode(interpolation)
         self.max_size, self.antialias = max_size, antialias
 
@@ -122,7 +132,8 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or a square.
+    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or
+    a square.
 
     >>> rushlight.vision.transforms.CenterCrop(2)(rushlight.arange(16).reshape(1, 4, 4))
     tensor([[[ 5,  6],
@@ -139,7 +150,8 @@ class CenterCrop(Transform):
 
 
 class Pad(Transform):
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right,
+    bottom).
 
     >>> rushlight.vision.transforms.Pad((1, 0))(rushlight.tensor([[[1, 2]]]))
     tensor([[[0, 1, 2, 0]]])
@@ -147,7 +159,9 @@ class Pad(Transform):
 
     shows = ("padding", "fill", "padding_mode")
 
-    def __init__(self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"):
+    def __init__(
+        self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
+    ):
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Any) -> Any:
@@ -179,8 +193,14 @@ class RandomCrop(Transform):
     torch.Size([3, 2, 2])
     """
 
-    def __init__(self, size: int | Sequence[int], padding: int | Sequence[int] | None = None,
-                 pad_if_needed: bool = False, fill: float = 0, padding_mode: str = "constant"):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: float = 0,
+        padding_mode: str = "constant",
+    ):
         self.size, self.padding, self.pad_if_needed = pair(size), padding, pad_if_needed
         self.fill, self.padding_mode = fill, padding_mode
 
@@ -189,11 +209,17 @@ class RandomCrop(Transform):
         """Top, left, height and width of a random part."""
         (h, w), (th, tw) = size_of(img), output_size
         if h < th or w < tw:
-            raise ValueError(explain(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
-                                     "give a padding, or pad_if_needed=True"))
+            raise ValueError(
+                explain(
+                    f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
+                    "give a padding, or pad_if_needed=True",
+                )
+            )
         if (h, w) == (th, tw):
             return 0, 0, h, w
-        top, left = (int(default_generator.randint(0, n, (1,))[0]) for n in (h - th + 1, w - tw + 1))
+        top, left = (
+            int(default_generator.randint(0, n, (1,))[0]) for n in (h - th + 1, w - tw + 1)
+        )
         return top, left, th, tw
 
     def forward(self, img: Any) -> Any:
@@ -257,7 +283,8 @@ class RandomGrayscale(Transform):
 
 
 class RandomRotation(Transform):
-    """out(A p) = image(p), A a turn by a random angle: of (least, most) degrees, or up to so many either way.
+    """out(A p) = image(p), A a turn by a random angle: of (least, most) degrees, or up to so many
+    either way.
 
     >>> rushlight.vision.transforms.RandomRotation((90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
     tensor([[[2, 4],
@@ -266,8 +293,14 @@ class RandomRotation(Transform):
 
     shows = ("degrees", "interpolation", "expand", "fill")
 
-    def __init__(self, degrees: float | Sequence[float], interpolation: InterpolationMode = InterpolationMode.NEAREST,
-                 expand: bool = False, center: Sequence[float] | None = None, fill: float = 0):
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: float = 0,
+    ):
         if isinstance(degrees, (int, float)):
             if degrees < 0:
                 raise ValueError(explain("If degrees is a single number, it must be positive."))
@@ -283,7 +316,9 @@ class RandomRotation(Transform):
 
     def forward(self, img: Any) -> Any:
         angle = self.get_params(self.degrees)
-        return functional.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
+        return functional.rotate(
+            img, angle, self.interpolation, self.expand, self.center, self.fill
+        )
 
 
 class RandomApply(Transform):
@@ -301,7 +336,9 @@ class RandomApply(Transform):
         return img if self.p < chance() else Compose(self.transforms)(img)
 
     def __repr__(self) -> str:
-        return "\n".join([f"RandomApply(\n    p={self.p}", *(f"    {t}" for t in self.transforms), ")"])
+        return "\n".join(
+            [f"RandomApply(\n    p={self.p}", *(f"    {t}" for t in self.transforms), ")"]
+        )
 
 
 class RandomChoice(Transform):
@@ -319,9 +356,27 @@ class RandomChoice(Transform):
         return random.choices(self.transforms, weights=self.p)[0](img)
 
     def __repr__(self) -> str:
-        return "\n".join(["RandomChoice(", *(f"    {t}" for t in self.transforms), f")(p={self.p})"])
+        return "\n".join(
+            ["RandomChoice(", *(f"    {t}" for t in self.transforms), f")(p={self.p})"]
+        )
 
 
-__all__ = ["CenterCrop", "ConvertImageDtype", "Grayscale", "Lambda", "Normalize", "PILToTensor", "Pad", "RandomApply",
-           "RandomChoice", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomRotation",
-           "RandomVerticalFlip", "Resize", "ToPILImage", "ToTensor"]
+__all__ = [
+    "CenterCrop",
+    "ConvertImageDtype",
+    "Grayscale",
+    "Lambda",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandomApply",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomRotation",
+    "RandomVerticalFlip",
+    "Resize",
+    "ToPILImage",
+    "ToTensor",
+]

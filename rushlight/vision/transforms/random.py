@@ -1,14 +1,15 @@
 """Random transforms. Their random numbers are drawn in torchvision's order."""
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.creation.factories import empty, tensor
 from rushlight.base.errors import explain
-from rushlight.random import default_generator
 from rushlight.core.tensor import Tensor
+from rushlight.creation.factories import empty, tensor
+from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
 from rushlight.vision.transforms.base import Transform, chance, drawn
@@ -28,21 +29,30 @@ def shape_of(scale: Sequence[float], ratio: Sequence[float], area: int) -> tuple
 
 
 class RandomResizedCrop(Transform):
-    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height.
+    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of
+    width to height.
 
     >>> rushlight.vision.transforms.RandomResizedCrop(4)(rushlight.zeros(3, 10, 12)).shape
     torch.Size([3, 4, 4])
     """
 
-    def __init__(self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0),
-                 ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
-                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ):
         self.size, self.scale, self.ratio = pair(size), scale, ratio
         self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
 
     @staticmethod
-    def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a random part; the middle, after ten parts that do not fit."""
+    def get_params(
+        img: Any, scale: Sequence[float], ratio: Sequence[float]
+    ) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random part; the middle, after ten parts that do not
+        fit."""
         height, width = size_of(img)
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
@@ -62,14 +72,17 @@ class RandomResizedCrop(Transform):
 
     def __repr__(self) -> str:
         scale, ratio = (tuple(round(v, 4) for v in pair) for pair in (self.scale, self.ratio))
-        return (f"RandomResizedCrop(size={self.size}, scale={scale}, ratio={ratio}, "
-                f"interpolation={self.interpolation.value}, antialias={self.antialias})")
+        return (
+            f"RandomResizedCrop(size={self.size}, scale={scale}, ratio={ratio}, "
+            f"interpolation={self.interpolation.value}, antialias={self.antialias})"
+        )
 
 
 class ColorJitter(Transform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
-    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least, most).
+    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least,
+    most).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.vision.transforms.ColorJitter(brightness=(0.5, 0.5))(rushlight.ones(3, 1, 2))[0]
@@ -79,7 +92,10 @@ class ColorJitter(Transform):
     shows = ("brightness", "contrast", "saturation", "hue")
 
     def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0):
-        self.brightness, self.contrast = factors("brightness", brightness), factors("contrast", contrast)
+        self.brightness, self.contrast = (
+            factors("brightness", brightness),
+            factors("contrast", contrast),
+        )
         self.saturation = factors("saturation", saturation)
         self.hue = factors("hue", hue, 0.0, (-0.5, 0.5))
 
@@ -87,19 +103,28 @@ class ColorJitter(Transform):
     def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple[Any, ...]:
         """The order, and the four factors; None where nothing changes."""
         order = default_generator.randperm(4)
-        return (order, *(None if r is None else drawn(*r) for r in (brightness, contrast, saturation, hue)))
+        return (
+            order,
+            *(None if r is None else drawn(*r) for r in (brightness, contrast, saturation, hue)),
+        )
 
     def forward(self, img: Any) -> Any:
         order, *chosen = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
-        changes = (colors.adjust_brightness, colors.adjust_contrast, colors.adjust_saturation, colors.adjust_hue)
+        changes = (
+            colors.adjust_brightness,
+            colors.adjust_contrast,
+            colors.adjust_saturation,
+            colors.adjust_hue,
+        )
         for i in (int(i) for i in order):
             if chosen[i] is not None:
                 img = changes[i](img, chosen[i])
         return img
 
 
-def factors(name: str, value: Any, middle: float = 1.0, bounds: tuple[float, float] = (0.0, math.inf)
-            ) -> tuple[float, float] | None:
+def factors(
+    name: str, value: Any, middle: float = 1.0, bounds: tuple[float, float] = (0.0, math.inf)
+) -> tuple[float, float] | None:
     """(least, most) of a setting; None if they do not change the image."""
     if isinstance(value, (int, float)):
         if value < 0:
@@ -109,12 +134,15 @@ def factors(name: str, value: Any, middle: float = 1.0, bounds: tuple[float, flo
     else:
         low, high = (float(v) for v in value)
     if not bounds[0] <= low <= high <= bounds[1]:
-        raise ValueError(explain(f"{name} values should be between {bounds}, but got {[low, high]}."))
+        raise ValueError(
+            explain(f"{name} values should be between {bounds}, but got {[low, high]}.")
+        )
     return None if low == high == middle else (float(low), float(high))
 
 
 class GaussianBlur(Transform):
-    """out = sum of w_k image_k, w ~ exp(-k^2 / (2 sigma^2)): blurred by a kernel of `kernel_size` and a random sigma.
+    """out = sum of w_k image_k, w ~ exp(-k^2 / (2 sigma^2)): blurred by a kernel of `kernel_size`
+    and a random sigma.
 
     >>> rushlight.vision.transforms.GaussianBlur(3, sigma=1.0)(rushlight.eye(3)[None])[0]
     tensor([[0.5046, 0.3715, 0.3005],
@@ -124,13 +152,23 @@ class GaussianBlur(Transform):
 
     shows = ("kernel_size", "sigma")
 
-    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):
+    def __init__(
+        self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)
+    ):
         self.kernel_size = pair(kernel_size)
-        self.sigma = (float(sigma),) * 2 if isinstance(sigma, (int, float)) else tuple(float(s) for s in sigma)
+        self.sigma = (
+            (float(sigma),) * 2
+            if isinstance(sigma, (int, float))
+            else tuple(float(s) for s in sigma)
+        )
         if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
             raise ValueError(explain("Kernel size value should be an odd and positive number."))
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(explain(f"sigma values should be positive and of the form (min, max). Got {self.sigma}"))
+            raise ValueError(
+                explain(
+                    f"sigma values should be positive and of the form (min, max). Got {self.sigma}"
+                )
+            )
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
@@ -144,17 +182,24 @@ class GaussianBlur(Transform):
 class RandomAffine(Transform):
     """out(A p) = image(p), A an affine map at random: turned, moved, scaled and sheared.
 
-    `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in parts of the size;
-    `scale` (least, most).
+    `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in
+    parts of the size; `scale` (least, most).
 
     >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
     tensor([[[3, 1],
              [4, 2]]])
     """
 
-    def __init__(self, degrees: Any, translate: Sequence[float] | None = None, scale: Sequence[float] | None = None,
-                 shear: Any = None, interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = 0,
-                 center: Sequence[int] | None = None):
+    def __init__(
+        self,
+        degrees: Any,
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: Any = None,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        fill: Any = 0,
+        center: Sequence[int] | None = None,
+    ):
         self.degrees = either_way("degrees", degrees)
         self.translate, self.scale = translate, scale
         self.shear = None if shear is None else either_way("shear", shear)
@@ -165,12 +210,22 @@ class RandomAffine(Transform):
             raise ValueError(explain("scale values should be positive"))
 
     @staticmethod
-    def get_params(degrees: Sequence[float], translate: Sequence[float] | None, scale_ranges: Sequence[float] | None,
-                   shears: Sequence[float] | None, img_size: Sequence[int]) -> tuple[Any, ...]:
+    def get_params(
+        degrees: Sequence[float],
+        translate: Sequence[float] | None,
+        scale_ranges: Sequence[float] | None,
+        shears: Sequence[float] | None,
+        img_size: Sequence[int],
+    ) -> tuple[Any, ...]:
         """An angle, (x, y) to move by, a scale and two shears, for an image of (width, height)."""
         angle = drawn(degrees[0], degrees[1])
-        moved = (0, 0) if translate is None else tuple(
-            int(round(drawn(-float(t * n), float(t * n)))) for t, n in zip(translate, img_size))
+        moved = (
+            (0, 0)
+            if translate is None
+            else tuple(
+                int(round(drawn(-float(t * n), float(t * n)))) for t, n in zip(translate, img_size)
+            )
+        )
         scale = 1.0 if scale_ranges is None else drawn(scale_ranges[0], scale_ranges[1])
         x = 0.0 if shears is None else drawn(shears[0], shears[1])
         y = drawn(shears[2], shears[3]) if shears is not None and len(shears) == 4 else 0.0
@@ -178,8 +233,12 @@ class RandomAffine(Transform):
 
     def forward(self, img: Any) -> Any:
         height, width = size_of(img)
-        angle, moved, scale, shear = self.get_params(self.degrees, self.translate, self.scale, self.shear, [width, height])
-        return warps.affine(img, angle, moved, scale, shear, self.interpolation, self.fill, self.center)
+        angle, moved, scale, shear = self.get_params(
+            self.degrees, self.translate, self.scale, self.shear, [width, height]
+        )
+        return warps.affine(
+            img, angle, moved, scale, shear, self.interpolation, self.fill, self.center
+        )
 
     def __repr__(self) -> str:
         told = [f"degrees={self.degrees}"]
@@ -202,7 +261,8 @@ def either_way(name: str, value: Any) -> list[float]:
 
 
 class RandomPerspective(Transform):
-    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2.
+    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale`
+    / 2.
 
     >>> rushlight.vision.transforms.RandomPerspective(p=1.0)(rushlight.zeros(3, 8, 8)).shape
     torch.Size([3, 8, 8])
@@ -210,19 +270,30 @@ class RandomPerspective(Transform):
 
     shows = ("p",)
 
-    def __init__(self, distortion_scale: float = 0.5, p: float = 0.5,
-                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = 0):
+    def __init__(
+        self,
+        distortion_scale: float = 0.5,
+        p: float = 0.5,
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        fill: Any = 0,
+    ):
         self.distortion_scale, self.p = distortion_scale, p
         self.interpolation, self.fill = InterpolationMode(interpolation), fill
 
     @staticmethod
-    def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
+    def get_params(
+        width: int, height: int, distortion_scale: float
+    ) -> tuple[list[list[int]], list[list[int]]]:
         """The corners, and where they move to."""
         x, y = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
         ends = []
         for right, bottom in ((0, 0), (1, 0), (1, 1), (0, 1)):
-            ends.append([below(width, width - x - 1) if right else below(x + 1),
-                         below(height, height - y - 1) if bottom else below(y + 1)])
+            ends.append(
+                [
+                    below(width, width - x - 1) if right else below(x + 1),
+                    below(height, height - y - 1) if bottom else below(y + 1),
+                ]
+            )
         return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], ends
 
     def forward(self, img: Any) -> Any:
@@ -234,31 +305,47 @@ class RandomPerspective(Transform):
 
 
 class RandomErasing(Transform):
-    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'.
+    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for
+    'random'.
 
-    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random erasing data
-    augmentation*, 2020.
+    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random
+    erasing data augmentation*, 2020.
 
     >>> rushlight.vision.transforms.RandomErasing(p=1.0)(rushlight.ones(1, 8, 8)).min()
     tensor(0.)
     """
 
-    def __init__(self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
-                 value: Any = 0, inplace: bool = False):
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0,
+        inplace: bool = False,
+    ):
         if isinstance(value, str) and value != "random":
             raise ValueError(explain("If value is str, it should be 'random'"))
         self.p, self.scale, self.ratio, self.value, self.inplace = p, scale, ratio, value, inplace
 
     @staticmethod
-    def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float], value: Sequence[float] | None = None
-                   ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do not fit."""
+    def get_params(
+        img: Tensor,
+        scale: Sequence[float],
+        ratio: Sequence[float],
+        value: Sequence[float] | None = None,
+    ) -> tuple[int, int, int, int, Any]:
+        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do
+        not fit."""
         c, height, width = img.shape[-3:]
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
             h, w = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
             if h < height and w < width:
-                v = empty([c, h, w]).normal_() if value is None else tensor([float(x) for x in value])[:, None, None]
+                v = (
+                    empty([c, h, w]).normal_()
+                    if value is None
+                    else tensor([float(x) for x in value])[:, None, None]
+                )
                 return below(height - h + 1), below(width - w + 1), h, w, v
         return 0, 0, height, width, img
 
@@ -266,15 +353,30 @@ class RandomErasing(Transform):
         if chance() >= self.p:
             return img
         value = self.value
-        colours = (None if value == "random" else [value] if isinstance(value, (int, float)) else list(value))
+        colours = (
+            None
+            if value == "random"
+            else [value]
+            if isinstance(value, (int, float))
+            else list(value)
+        )
         if colours is not None and len(colours) not in (1, img.shape[-3]):
-            raise ValueError(explain("If value is a sequence, it should have either a single value or "
-                                     f"{img.shape[-3]} (number of input channels)"))
-        return warps.erase(img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace)
+            raise ValueError(
+                explain(
+                    "If value is a sequence, it should have either a single value or "
+                    f"{img.shape[-3]} (number of input channels)"
+                )
+            )
+        return warps.erase(
+            img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace
+        )
 
     def __repr__(self) -> str:
-        return (f"RandomErasing(p={self.p}, scale={self.scale}, ratio={self.ratio}, value={self.value}, "
-                f"inplace={self.inplace})")
+        return (
+            f"RandomErasing(p={self.p}, scale={self.scale}, ratio={self.ratio}, "
+            f"value={self.value}, "
+            f"inplace={self.inplace})"
+        )
 
 
 class FiveCrop(Transform):
@@ -334,15 +436,18 @@ class RandomInvert(Sometimes):
     >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
     tensor([[[255,   0]]], dtype=torch.uint8)
     """
+
     change = staticmethod(colors.invert)
 
 
 class RandomAutocontrast(Sometimes):
-    """out = (x - least) / (most - least) of each channel, with probability p: from black to the brightest.
+    """out = (x - least) / (most - least) of each channel, with probability p: from black to the
+    brightest.
 
     >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5, 0.75]]]))
     tensor([[[0.0000, 0.5000, 1.0000]]])
     """
+
     change = staticmethod(colors.autocontrast)
 
 
@@ -353,6 +458,7 @@ class RandomEqualize(Sometimes):
     >>> rushlight.vision.transforms.RandomEqualize(p=1.0)(image)[0, 0, :2]
     tensor([  0, 255], dtype=torch.uint8)
     """
+
     change = staticmethod(colors.equalize)
 
 
@@ -362,6 +468,7 @@ class RandomPosterize(Sometimes):
     >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
     tensor([[[  0, 128]]], dtype=torch.uint8)
     """
+
     change, shows, setting = staticmethod(colors.posterize), ("bits", "p"), "bits"
 
     def __init__(self, bits: int, p: float = 0.5):
@@ -370,11 +477,13 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """out = most - x where x >= threshold, else x, with probability p: the negative of what is bright.
+    """out = most - x where x >= threshold, else x, with probability p: the negative of what is
+    bright.
 
     >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
     tensor([[[100,  55]]], dtype=torch.uint8)
     """
+
     change, shows, setting = staticmethod(colors.solarize), ("threshold", "p"), "threshold"
 
     def __init__(self, threshold: float, p: float = 0.5):
@@ -383,19 +492,38 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the factor is below 1.
+    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the
+    factor is below 1.
 
     >>> sharpen = rushlight.vision.transforms.RandomAdjustSharpness(2.0, p=1.0)
     >>> sharpen(rushlight.full((1, 3, 3), 0.5)).std()
     tensor(0.)
     """
-    change, shows, setting = staticmethod(colors.adjust_sharpness), ("sharpness_factor", "p"), "sharpness_factor"
+
+    change, shows, setting = (
+        staticmethod(colors.adjust_sharpness),
+        ("sharpness_factor", "p"),
+        "sharpness_factor",
+    )
 
     def __init__(self, sharpness_factor: float, p: float = 0.5):
         super().__init__(p)
         self.sharpness_factor = sharpness_factor
 
 
-__all__ = ["ColorJitter", "FiveCrop", "GaussianBlur", "RandomAdjustSharpness", "RandomAffine", "RandomAutocontrast",
-           "RandomEqualize", "RandomErasing", "RandomInvert", "RandomPerspective", "RandomPosterize", "RandomResizedCrop",
-           "RandomSolarize", "TenCrop"]
+__all__ = [
+    "ColorJitter",
+    "FiveCrop",
+    "GaussianBlur",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomAutocontrast",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterize",
+    "RandomResizedCrop",
+    "RandomSolarize",
+    "TenCrop",
+]

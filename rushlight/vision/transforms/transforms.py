@@ -1,4 +1,5 @@
 """The transforms, under the name of the module that defines them in torchvision."""
+
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from rushlight.vision.transforms import functional as functional
 from rushlight.vision.transforms.autoaugment import *

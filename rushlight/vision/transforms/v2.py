@@ -1,4 +1,5 @@
 """torchvision.transforms.v2: the transforms and the new names of v2, for one image at a time."""
+
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.creation.factories import as_tensor
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import as_tensor
 from rushlight.vision.images import is_pillow, planes
 from rushlight.vision.transforms import functional
 from rushlight.vision.transforms.autoaugment import *
@@ -98,5 +99,3 @@ class ConvertImageDtype(ToDtype):  # type: ignore[no-redef]
 
     def __init__(self, dtype: dtypes.dtype = dtypes.float32):
         super().__init__(dtype, scale=True)
-
-

@@ -1,4 +1,6 @@
-"""What moves pixels along lines: affine maps, perspective, and parts of an image in another size."""
+"""What moves pixels along lines: affine maps, perspective, and parts of an image in another
+size."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,14 +11,30 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.errors import explain
-from rushlight.nn import functional as F
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.nn import functional as F
 from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, size_of
-from rushlight.vision.transforms.basics import as_floats, center_crop, crop, hflip, pair, resize, vflip
+from rushlight.vision.transforms.basics import (
+    as_floats,
+    center_crop,
+    crop,
+    hflip,
+    pair,
+    resize,
+    vflip,
+)
 
 
-def resized_crop(img: Any, top: int, left: int, height: int, width: int, size: int | Sequence[int],
-                 interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True) -> Any:
+def resized_crop(
+    img: Any,
+    top: int,
+    left: int,
+    height: int,
+    width: int,
+    size: int | Sequence[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    antialias: bool | None = True,
+) -> Any:
     """The part from row `top` and column `left` on, resized.
 
     >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4, size=2).shape
@@ -25,8 +43,13 @@ def resized_crop(img: Any, top: int, left: int, height: int, width: int, size: i
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
-def inverse_map(center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
-                ) -> list[float]:
+def inverse_map(
+    center: Sequence[float],
+    angle: float,
+    translate: Sequence[float],
+    scale: float,
+    shear: Sequence[float],
+) -> list[float]:
     """Six numbers (a, b, c, d, e, f): the point (x, y) comes from (a x + b y + c, d x + e y + f).
 
     The inverse of T C R S H C^-1: shear, scale and turn about the centre C, then move.
@@ -41,10 +64,18 @@ def inverse_map(center: Sequence[float], angle: float, translate: Sequence[float
     return m
 
 
-def affine(img: Any, angle: float, translate: Sequence[int], scale: float, shear: float | Sequence[float],
-           interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None,
-           center: Sequence[float] | None = None) -> Any:
-    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or `center`.
+def affine(
+    img: Any,
+    angle: float,
+    translate: Sequence[int],
+    scale: float,
+    shear: float | Sequence[float],
+    interpolation: InterpolationMode = InterpolationMode.NEAREST,
+    fill: Any = None,
+    center: Sequence[float] | None = None,
+) -> Any:
+    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about
+    the middle or `center`.
 
     >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0, 0], 1.0, [0.0, 0.0])
     tensor([[[3, 1],
@@ -55,7 +86,7 @@ def affine(img: Any, angle: float, translate: Sequence[int], scale: float, shear
     shears = [float(shear), 0.0] if isinstance(shear, (int, float)) else [float(s) for s in shear]
     shears += [0.0] * (2 - len(shears))
     mode, (h, w) = InterpolationMode(interpolation), size_of(img)
-    if is_pillow(img):                            # pixels are counted from their corners
+    if is_pillow(img):  # pixels are counted from their corners
         middle = [w * 0.5, h * 0.5] if center is None else list(center)
         m = inverse_map(middle, angle, list(translate), scale, shears)
         return img.transform((w, h), 0, m, RESAMPLING[mode], fillcolor=colour_of(img, fill))
@@ -64,9 +95,16 @@ def affine(img: Any, angle: float, translate: Sequence[int], scale: float, shear
     return sampled(img, placed(h, w, m), mode, fill)
 
 
-def rotate(img: Any, angle: float, interpolation: InterpolationMode = InterpolationMode.NEAREST, expand: bool = False,
-           center: Sequence[float] | None = None, fill: Any = None) -> Any:
-    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
+def rotate(
+    img: Any,
+    angle: float,
+    interpolation: InterpolationMode = InterpolationMode.NEAREST,
+    expand: bool = False,
+    center: Sequence[float] | None = None,
+    fill: Any = None,
+) -> Any:
+    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill`
+    where nothing was.
 
     `expand` makes room for the corners; of Pillow images only.
 
@@ -78,12 +116,19 @@ def rotate(img: Any, angle: float, interpolation: InterpolationMode = Interpolat
         mode = RESAMPLING[InterpolationMode(interpolation)]
         return img.rotate(angle, mode, expand, center, fillcolor=colour_of(img, fill))
     if expand:
-        raise NotImplementedError("rotate: expand=True is done for PIL images only: use to_pil_image first")
+        raise NotImplementedError(
+            "rotate: expand=True is done for PIL images only: use to_pil_image first"
+        )
     return affine(img, -angle, [0, 0], 1.0, 0.0, interpolation, fill, center)
 
 
-def perspective(img: Any, startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]],
-                interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = None) -> Any:
+def perspective(
+    img: Any,
+    startpoints: Sequence[Sequence[int]],
+    endpoints: Sequence[Sequence[int]],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    fill: Any = None,
+) -> Any:
     """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`.
 
     >>> corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
@@ -95,15 +140,26 @@ def perspective(img: Any, startpoints: Sequence[Sequence[int]], endpoints: Seque
     c = perspective_map(startpoints, endpoints)
     if is_pillow(img):
         return img.transform((w, h), 2, c, RESAMPLING[mode], fillcolor=colour_of(img, fill))
-    x, y = np.arange(w, dtype=np.float64)[None, :] + 0.5, np.arange(h, dtype=np.float64)[:, None] + 0.5
+    x, y = (
+        np.arange(w, dtype=np.float64)[None, :] + 0.5,
+        np.arange(h, dtype=np.float64)[:, None] + 0.5,
+    )
     below = c[6] * x + c[7] * y + 1.0
-    points = np.stack(((c[0] * x + c[1] * y + c[2]) / (below * 0.5 * w) - 1.0,
-                       (c[3] * x + c[4] * y + c[5]) / (below * 0.5 * h) - 1.0), -1)
+    points = np.stack(
+        (
+            (c[0] * x + c[1] * y + c[2]) / (below * 0.5 * w) - 1.0,
+            (c[3] * x + c[4] * y + c[5]) / (below * 0.5 * h) - 1.0,
+        ),
+        -1,
+    )
     return sampled(img, points.astype(np.float32), mode, fill)
 
 
-def perspective_map(startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]) -> list[float]:
-    """Eight numbers: (x, y) comes from ((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))."""
+def perspective_map(
+    startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]
+) -> list[float]:
+    """Eight numbers: (x, y) comes from ((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x +
+    h y + 1))."""
     rows, right = [], []
     for (u, v), (x, y) in zip(startpoints, endpoints):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -123,10 +179,11 @@ def colour_of(img: Any, fill: Any) -> Any:
 
 
 def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
-    """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y) from -1 to 1.
+    """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y)
+    from -1 to 1.
 
-    In float32 and in this order, as torchvision has it: points halfway between two pixels are rounded alike.
-    """
+    In float32 and in this order, as torchvision has it: points halfway between two pixels are
+    rounded alike."""
     scaled = np.array(m, np.float32).reshape(2, 3).T / np.array([0.5 * w, 0.5 * h], np.float32)
     pixels = np.ones((h, w, 3), np.float32)
     pixels[..., 0] = np.arange(w, dtype=np.float32) + np.float32(0.5 - w * 0.5)
@@ -137,8 +194,12 @@ def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
 def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
     """The image at the points (H, W, 2) of (x, y) from -1 to 1; `fill` where nothing was."""
     if isinstance(img, ndarray):
+
         def of_planes(a: ndarray) -> ndarray:
-            return sampled(from_array(a if a.ndim == 3 else a[None]), grid, mode, fill)._array.reshape(a.shape)
+            return sampled(
+                from_array(a if a.ndim == 3 else a[None]), grid, mode, fill
+            )._array.reshape(a.shape)
+
         return on_pixels(of_planes, img)
 
     def sample(x: Tensor) -> Tensor:
@@ -146,11 +207,17 @@ def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
         found = F.grid_sample(x, points, mode.value, "zeros", align_corners=False)
         if fill is None:
             return found
-        inside = F.grid_sample(from_array(np.ones_like(x._array)), points, mode.value, "zeros", align_corners=False)._array
+        inside = F.grid_sample(
+            from_array(np.ones_like(x._array)), points, mode.value, "zeros", align_corners=False
+        )._array
         colour = np.asarray(fill, np.float32).reshape(-1, 1, 1)
-        array = (found._array * inside + (1 - inside) * colour if mode is InterpolationMode.BILINEAR  # the edge fades
-                 else np.where(inside < 0.5, colour, found._array))
+        array = (
+            found._array * inside + (1 - inside) * colour
+            if mode is InterpolationMode.BILINEAR  # the edge fades
+            else np.where(inside < 0.5, colour, found._array)
+        )
         return from_array(array.astype(found._array.dtype))
+
     return as_floats(img, sample, True)
 
 
@@ -164,7 +231,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
     if not isinstance(img, Tensor):
         raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "ToTensor() comes first"))
     out = img if inplace else img.clone()
-    out[..., i:i + h, j:j + w] = v
+    out[..., i : i + h, j : j + w] = v
     return out
 
 
@@ -176,9 +243,16 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     """
     (th, tw), (h, w) = pair(size), size_of(img)
     if tw > w or th > h:
-        raise ValueError(explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}"))
-    return (crop(img, 0, 0, th, tw), crop(img, 0, w - tw, th, tw), crop(img, h - th, 0, th, tw),
-            crop(img, h - th, w - tw, th, tw), center_crop(img, (th, tw)))
+        raise ValueError(
+            explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}")
+        )
+    return (
+        crop(img, 0, 0, th, tw),
+        crop(img, 0, w - tw, th, tw),
+        crop(img, h - th, 0, th, tw),
+        crop(img, h - th, w - tw, th, tw),
+        center_crop(img, (th, tw)),
+    )
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:

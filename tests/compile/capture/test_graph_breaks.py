@@ -1,4 +1,6 @@
-"""Functions in pieces: numbers read, printed and branched on stay Python; results and side effects are eager's."""
+"""Functions in pieces: numbers read, printed and branched on stay Python; results and side effects
+are eager's."""
+
 from __future__ import annotations
 
 import contextlib
@@ -124,8 +126,16 @@ def keeps_a_state(w, x, y):
     return loss.item(), [h], {"loss": loss}
 
 
-STEPS = [returns_a_number, keeps_a_list, branches_in_the_middle, counts_calls, loops_over_batches, calls_others,
-         inside_contexts, keeps_a_state]
+STEPS = [
+    returns_a_number,
+    keeps_a_list,
+    branches_in_the_middle,
+    counts_calls,
+    loops_over_batches,
+    calls_others,
+    inside_contexts,
+    keeps_a_state,
+]
 
 
 def plain(value):
@@ -140,7 +150,11 @@ def plain(value):
 def close(a, b):
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(close, a, b))
-    return all(close(a[k], b[k]) for k in a) if isinstance(a, dict) else a == pytest.approx(b, rel=1e-4, abs=1e-6)
+    return (
+        all(close(a[k], b[k]) for k in a)
+        if isinstance(a, dict)
+        else a == pytest.approx(b, rel=1e-4, abs=1e-6)
+    )
 
 
 @pytest.mark.parametrize("how", ["with the object", "a closure", "a lambda"])
@@ -150,14 +164,21 @@ def test_steps_that_look_at_numbers(step, how, capsys):
     torch.manual_seed(1)
     expected = [plain(step(eager, X + k / 9, Y)) for k in range(CALLS)]
     printed = capsys.readouterr().out
-    f = {"with the object": lambda: compile(step, backend="numpy"),
-         "a closure": lambda: closing(step, fast), "a lambda": lambda: compile(lambda *b: step(*b), backend="numpy")}[how]()
+    f = {
+        "with the object": lambda: compile(step, backend="numpy"),
+        "a closure": lambda: closing(step, fast),
+        "a lambda": lambda: compile(lambda *b: step(*b), backend="numpy"),
+    }[how]()
     torch.manual_seed(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        got = [plain(f(*([] if how == "a closure" else [fast]), X + k / 9, Y)) for k in range(CALLS)]
+        got = [
+            plain(f(*([] if how == "a closure" else [fast]), X + k / 9, Y)) for k in range(CALLS)
+        ]
     assert close(got, expected)
-    assert [line[:6] for line in capsys.readouterr().out.split()] == [line[:6] for line in printed.split()]
+    assert [line[:6] for line in capsys.readouterr().out.split()] == [
+        line[:6] for line in printed.split()
+    ]
     for p, q in zip(eager.model.parameters(), fast.model.parameters()):
         assert torch.allclose(p, q, rtol=1e-3, atol=1e-5)
         assert (p.grad is None) == (q.grad is None)
@@ -170,9 +191,11 @@ def test_steps_that_look_at_numbers(step, how, capsys):
 
 def closing(step, w):
     """The step as a function of the closure, which begins with another statement."""
+
     def inside(x, y):
         scale = x * 1.0
         return step(w, scale, y)
+
     return compile(inside, backend="numpy")
 
 
@@ -222,7 +245,7 @@ def test_errors_have_the_users_lines_and_leave_what_was_done():
         w.losses.append(loss.item())
         w.update(loss)
         if len(w.losses) % 2 == 0:
-            raise ValueError("too good")             # the line
+            raise ValueError("too good")  # the line
         return loss
 
     f = compile(step, backend="numpy")
@@ -258,9 +281,9 @@ def test_global_and_nonlocal_variables():
 
 def test_second_derivatives_through_pieces():
     def f(x):
-        y = (x ** 3).exp().log() + x.sin() * 2
+        y = (x**3).exp().log() + x.sin() * 2
         print(end=f"{y.sum().item():.0f}"[:0])
-        first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         return torch.autograd.grad(first.sum(), x)[0]
 
     x = torch.tensor([0.5, 1.0], requires_grad=True)
@@ -278,7 +301,9 @@ def test_gradients_through_results_of_an_earlier_piece():
 
     g = compile(f, backend="numpy")
     for _ in range(CALLS):
-        ours, theirs = ([torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2)] for _ in range(2))
+        ours, theirs = (
+            [torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2)] for _ in range(2)
+        )
         g(*ours).sum().backward()
         f(*theirs).sum().backward()
         for a, b in zip(ours, theirs):
@@ -343,6 +368,7 @@ def test_source_that_is_not_there():
 
 def test_variables_that_functions_made_inside_see():
     """A lambda sees what its variable holds when it is called, not what a piece was given."""
+
     def step(x):
         h = x * 2
         f = lambda q: h + q
@@ -391,7 +417,7 @@ def test_variables_that_are_only_deleted_after_their_last_use():
         for _ in range(int(flag)):
             del y
         if not flag:
-            x = (y + 1).exp().log() + y.sin().cos()    # noqa: F821 - ruff takes the loop for run
+            x = (y + 1).exp().log() + y.sin().cos()  # noqa: F821 - ruff takes the loop for run
         return (x * 3).exp().log() + x.sin().cos() - 1
 
     g = compile(f, backend="numpy")
@@ -435,12 +461,13 @@ def test_a_result_that_backward_needs_must_not_be_written_to():
 
 def test_what_eagers_backward_does_not_read_may_be_written_to():
     """The program would compute `x + 1` again, from an x that has changed since."""
+
     def f(x, w):
         h = (x + 1) * 2
         return (h * w).tanh(), h + w
 
     g = compile(f, backend="numpy")
-    for written in range(3):                      # x, w, the second result
+    for written in range(3):  # x, w, the second result
         for _ in range(CALLS):
             found = []
             for h in (f, g):
@@ -455,7 +482,9 @@ def test_what_eagers_backward_does_not_read_may_be_written_to():
 
 
 def test_a_write_between_pieces_to_what_backward_reads_is_noticed():
-    """Also in watched runs, in which an argument's history begins anew (a gradient was wrong in silence)."""
+    """Also in watched runs, in which an argument's history begins anew (a gradient was wrong in
+    silence)."""
+
     def f(x, w):
         b = (w * x).sigmoid()
         if b.sum() > 1e9:
@@ -473,6 +502,7 @@ def test_a_write_between_pieces_to_what_backward_reads_is_noticed():
 
 def test_backward_goes_on_beyond_the_arguments_of_a_piece():
     """A piece runs backward, and a gradient ends at a leaf that it does not know."""
+
     def step(x, w):
         y = w + 0
         seen.append(x.sum().item())
@@ -483,9 +513,14 @@ def test_backward_goes_on_beyond_the_arguments_of_a_piece():
     def beyond(x, y):
         (y * x).sum().backward()
         return x * 2
+
     run, later, seen = torch.compile(step), torch.compile(beyond), []
     for i in range(8):
-        x, w, v = torch.full((4,), float(i)), torch.ones(4).requires_grad_(), torch.ones(4).requires_grad_()
+        x, w, v = (
+            torch.full((4,), float(i)),
+            torch.ones(4).requires_grad_(),
+            torch.ones(4).requires_grad_(),
+        )
         run(x, w)
         later(x, v.exp())
         assert w.grad.tolist() == [i] * 4
@@ -495,7 +530,9 @@ def test_backward_goes_on_beyond_the_arguments_of_a_piece():
 
 @pytest.mark.parametrize("back", [False, True])
 def test_memory_that_is_handed_over(back):
-    """`p.data = x` stays Python, and what stands around it is compiled; given back, it is nothing to a program."""
+    """`p.data = x` stays Python, and what stands around it is compiled; given back, it is nothing
+    to a program."""
+
     def ran(make):
         torch.manual_seed(0)
         model, mean = nn.Linear(6, 6), nn.Linear(6, 6)
@@ -518,9 +555,11 @@ def test_memory_that_is_handed_over(back):
             model.weight.data = own
             optimizer.step()
             return loss.detach()
+
         f = make(quantized if back else average)
         losses = [f(torch.arange(24.0).view(4, 6) / 24).item() for _ in range(8)]
         return [*losses, *model.weight.flatten().tolist(), *mean.weight.flatten().tolist()], f
+
     expected, _ = ran(lambda f: f)
     found, f = ran(lambda f: compile(f, backend="numpy"))
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
@@ -533,7 +572,10 @@ class Counting(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner, self.calls = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)), 0
+        self.inner, self.calls = (
+            torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)),
+            0,
+        )
 
     def forward(self, x):
         self.calls += 1

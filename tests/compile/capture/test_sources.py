@@ -1,4 +1,6 @@
-"""Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's attribute."""
+"""Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's
+attribute."""
+
 from __future__ import annotations
 
 import warnings
@@ -29,7 +31,9 @@ class Trainer:
         return loss
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 3, 0]], ids=["in turn", "one first"])
+@pytest.mark.parametrize(
+    "order", [[0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 3, 0]], ids=["in turn", "one first"]
+)
 @pytest.mark.parametrize("how", ["a closure", "a method"])
 def test_batches_of_the_object_that_is_called(order, how):
     eager, fast = Trainer(), Trainer()
@@ -59,7 +63,7 @@ def test_what_else_is_reached_is_not_the_argument():
 
 
 def test_python_state_that_tells_which_tensor_is_meant():
-    held, which = [torch.tensor([2.]), torch.tensor([3.])], [0]
+    held, which = [torch.tensor([2.0]), torch.tensor([3.0])], [0]
     f = compile(lambda x: x * held[which[0]], backend="numpy")
     for i, k in ((0, 0), (1, 1), (0, 1), (1, 0), (0, 1), (1, 1), (0, 0), (1, 0)) * 2:
         which[0] = k
@@ -108,11 +112,20 @@ def test_results_in_named_tuples_ordered_dicts_and_dataclasses():
         logits: torch.Tensor | None = None
 
         def __post_init__(self):
-            self.update((k, v) for k, v in (("loss", self.loss), ("logits", self.logits)) if v is not None)
+            self.update(
+                (k, v) for k, v in (("loss", self.loss), ("logits", self.logits)) if v is not None
+            )
 
     def f(x):
         y = (x * 2).exp().log()
-        return Pair(y, [x]), Frozen(y + 1), OrderedDict(u=y, v=None), Output(logits=y * 3), x.max(1), torch.nn
+        return (
+            Pair(y, [x]),
+            Frozen(y + 1),
+            OrderedDict(u=y, v=None),
+            Output(logits=y * 3),
+            x.max(1),
+            torch.nn,
+        )
 
     g = compile(f, backend="numpy")
     x = torch.rand(3, 4)
@@ -145,7 +158,7 @@ def test_requires_grad_that_a_function_changes():
 
     def f(x):
         (w if x.sum() is None else x).requires_grad_()
-        return torch.autograd.grad((x ** 2).sum(), x)[0]
+        return torch.autograd.grad((x**2).sum(), x)[0]
 
     def g(x):
         w.requires_grad_()

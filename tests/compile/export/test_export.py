@@ -1,4 +1,5 @@
 """`rushlight.export`: a folder that gives the model's answers without rushlight."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -33,8 +34,13 @@ def answers(place, arrays, without=()):
     """What the folder's model gives in a process of its own."""
     (place.parent / "run.py").write_text(RUN.format(folder=place.name))
     np.savez(place.parent / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
-    done = subprocess.run([sys.executable, "run.py", "-", *without], cwd=place.parent, capture_output=True, text=True,
-                          env={"PATH": ""})
+    done = subprocess.run(
+        [sys.executable, "run.py", "-", *without],
+        cwd=place.parent,
+        capture_output=True,
+        text=True,
+        env={"PATH": ""},
+    )
     assert done.returncode == 0, done.stderr
     return np.load(place.parent / "made.npy")
 
@@ -52,8 +58,16 @@ class Small(nn.Module):
 
 @pytest.mark.parametrize("images", [10, 32])
 def test_convolutions_by_loops(tmp_path, images):
-    """Of ten images by one way, of many by another; a second pooling's places, which nobody reads, are let go of."""
-    model = nn.Sequential(nn.Conv2d(2, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 4, 3), nn.MaxPool2d(2), nn.Flatten())
+    """Of ten images by one way, of many by another; a second pooling's places, which nobody reads,
+    are let go of."""
+    model = nn.Sequential(
+        nn.Conv2d(2, 6, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 4, 3),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+    )
     x = torch.randn(images, 2, 28, 28)
     place = torch.export(model, x, tmp_path / "convolutions")
     want = model(x).detach().numpy()
@@ -75,20 +89,26 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
         np.testing.assert_allclose(answers(place, [x.numpy()], without), want, rtol=1e-5, atol=1e-6)
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
-    assert len((place / "program.py").read_text()) < 196_000   # six ways of convolution, most with loops; products; halves
+    assert (
+        len((place / "program.py").read_text()) < 196_000
+    )  # six ways of convolution, most with loops; products; halves
 
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
     model = nn.Sequential(nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 2))
     place = torch.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
-    np.testing.assert_allclose(answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6
+    )
     assert len((place / "program.py").read_text()) < 30_000
 
 
 def load(place):
     """The folder as a package of this process."""
-    spec = importlib.util.spec_from_file_location(place.name, place / "__init__.py", submodule_search_locations=[str(place)])
+    spec = importlib.util.spec_from_file_location(
+        place.name, place / "__init__.py", submodule_search_locations=[str(place)]
+    )
     package = importlib.util.module_from_spec(spec)
     sys.modules[place.name] = package
     sys.modules.pop(f"{place.name}.program", None)
@@ -98,7 +118,12 @@ def load(place):
 
 def test_what_is_given_and_returned_may_be_nested(tmp_path):
     def f(pair, named, k):
-        return {"sum": pair[0] + named["y"] * k, "same": [pair[1], 3, None], "pair": (pair[0].exp(),)}
+        return {
+            "sum": pair[0] + named["y"] * k,
+            "same": [pair[1], 3, None],
+            "pair": (pair[0].exp(),),
+        }
+
     a, b, y = torch.ones(2), torch.zeros(3), torch.tensor([1.0, 2.0])
     package = load(torch.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
     made = package.model((a.numpy(), b.numpy()), {"y": y.numpy()})
@@ -110,8 +135,13 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
 
 def test_other_shapes_and_dtypes_are_refused(tmp_path):
     """NumPy's arrays may be an example, too."""
-    model = load(torch.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")).model
-    with pytest.raises(ValueError, match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]"):
+    model = load(
+        torch.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")
+    ).model
+    with pytest.raises(
+        ValueError,
+        match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]",
+    ):
         model(np.ones((5, 3), np.float32))
     with pytest.raises(ValueError, match=r"float64\[4, 3\].*cure: input.astype\('float32'\)"):
         model(np.ones((4, 3)))
@@ -126,12 +156,13 @@ def test_an_existing_folder_stays_unless_told(tmp_path):
     assert (place / "__init__.py").read_bytes() == before
     torch.export(nn.Linear(3, 1), torch.ones(4, 3), place, overwrite=True)
     assert (place / "__init__.py").read_bytes() != before
-    assert sorted(f.name for f in tmp_path.iterdir()) == ["line"]            # nothing half written is left
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["line"]  # nothing half written is left
 
 
 def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     def broken(*args, **kwargs):
         raise OSError("disk full")
+
     monkeypatch.setattr("rushlight.compile.export.model_folder.save_file", broken)
     with pytest.raises(OSError, match="disk full"):
         torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
@@ -143,6 +174,7 @@ def test_graph_breaks_are_named(tmp_path):
         if x.sum() > 0:
             x = x + 1
         return x
+
     with pytest.raises(CannotCompile, match=r"test_export.py:\d+"):
         torch.export(f, torch.ones(2), tmp_path / "f")
     with pytest.raises(ValueError, match="is no name that Python can import"):
@@ -155,6 +187,7 @@ def test_large_constants_lie_among_the_weights(tmp_path):
 
     def f(x):
         return x + torch.arange(1600.0).sqrt().reshape(40, 40)
+
     place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
     made = load(place).model(np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
@@ -170,7 +203,9 @@ class Decoder(nn.Module):
 
     def forward(self, rows):
         image = self.up(self.bag(rows).reshape(-1, 1, 4, 4)).tanh()
-        return F.interpolate(image, scale_factor=2, mode="bilinear") + F.interpolate(image, size=16, mode="nearest")
+        return F.interpolate(image, scale_factor=2, mode="bilinear") + F.interpolate(
+            image, size=16, mode="nearest"
+        )
 
 
 def test_a_folder_of_other_layers(tmp_path):
@@ -178,7 +213,9 @@ def test_a_folder_of_other_layers(tmp_path):
     place = torch.export(model, rows, tmp_path / "decoder")
     want = model(rows).detach().numpy()
     for without in ((), ("numba",)):
-        np.testing.assert_allclose(answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6
+        )
 
 
 class Counting(nn.Module):
@@ -209,7 +246,9 @@ def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
 
 def test_random_numbers_go_on_with_machine_code(tmp_path):
     pytest.importorskip("numba")
-    package = load(torch.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops"))
+    package = load(
+        torch.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops")
+    )
     x = np.ones(64, np.float32)
     drawn = [package.model(x)]
     package.ready()
@@ -230,7 +269,11 @@ class Both:
 
 def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path):
     one, two = torch.ones(2), torch.full((2,), 2.0)
-    package = load(torch.export(lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs"))
+    package = load(
+        torch.export(
+            lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs"
+        )
+    )
     made = package.model((one.numpy(), two.numpy()))
     assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
     with pytest.raises(TypeError, match="cure: hand the model tensors, or tuples, lists and dicts"):
@@ -241,7 +284,10 @@ def test_bfloat16_is_refused_with_a_cure(tmp_path):
     pytest.importorskip("ml_dtypes")
     line, x = nn.Linear(3, 2).bfloat16(), torch.ones(1, 3)
     for model, given in ((line, x.bfloat16()), (lambda x: x.bfloat16().float(), x)):
-        with pytest.raises(NotImplementedError, match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)",
+        ):
             torch.export(model, given, tmp_path / "half")
 
 
@@ -254,7 +300,10 @@ def test_attributes_that_change_are_named_with_a_cure(tmp_path):
         def forward(self, x):
             self.calls = self.calls + 1
             return x + self.calls
-    with pytest.raises(CannotCompile, match=r"'calls'(.|\n)*cure: let the model keep what it changes in buffers"):
+
+    with pytest.raises(
+        CannotCompile, match=r"'calls'(.|\n)*cure: let the model keep what it changes in buffers"
+    ):
         torch.export(Changing(), torch.ones(2), tmp_path / "changing")
 
 

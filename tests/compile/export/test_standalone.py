@@ -1,4 +1,6 @@
-"""The text of a program runs in a process that has no rushlight, with Numba to the same bits, and without it."""
+"""The text of a program runs in a process that has no rushlight, with Numba to the same bits, and
+without it."""
+
 from __future__ import annotations
 
 import os
@@ -10,14 +12,13 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight import nn, optim
+from rushlight import kernels, nn, optim
 from rushlight.compile import compile, programs
-from rushlight.compile.export.collect_source import Bundle
 from rushlight.compile.capture.input_sources import find
+from rushlight.compile.export.collect_source import Bundle
 from rushlight.compile.export.module_text import Module
-from rushlight.nn import functional as F
-from rushlight import kernels
 from rushlight.core.table import TABLE
+from rushlight.nn import functional as F
 
 RUN = """
 import sys
@@ -34,13 +35,16 @@ np.savez("made.npz", *results, *grads, *arrays)
 
 
 def run_alone(text, arrays, folder, without=()):
-    """What `call` of the text gives in a process of its own, and what it leaves in its arguments."""
+    """What `call` of the text gives in a process of its own, and what it leaves in its
+    arguments."""
     folder.mkdir(exist_ok=True)
     (folder / "program.py").write_text(text)
     (folder / "run.py").write_text(RUN)
     np.savez(folder / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run([sys.executable, "run.py", *without], cwd=folder, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "run.py", *without], cwd=folder, env=env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     made = np.load(folder / "made.npz")
     return [made[f"arr_{i}"] for i in range(len(made.files))]
@@ -48,14 +52,28 @@ def run_alone(text, arrays, folder, without=()):
 
 def mlp():
     model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
-    return trained(model, optim.Adam(model.parameters()), torch.randn(8, 6), torch.randint(0, 3, (8,)))
+    return trained(
+        model, optim.Adam(model.parameters()), torch.randn(8, 6), torch.randint(0, 3, (8,))
+    )
 
 
 def lenet():
-    model = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2),
-                          nn.Flatten(), nn.Linear(36, 10))
-    return trained(model, optim.SGD(model.parameters(), lr=0.1, momentum=0.9), torch.randn(4, 1, 18, 18),
-                   torch.randint(0, 10, (4,)))
+    model = nn.Sequential(
+        nn.Conv2d(1, 3, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(36, 10),
+    )
+    return trained(
+        model,
+        optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+        torch.randn(4, 1, 18, 18),
+        torch.randint(0, 10, (4,)),
+    )
 
 
 class Block(nn.Module):
@@ -67,20 +85,36 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (a.view(b, t, self.heads, -1).transpose(1, 2) for a in self.qkv(self.norm(x)).split(c, -1))
+        q, k, v = (
+            a.view(b, t, self.heads, -1).transpose(1, 2)
+            for a in self.qkv(self.norm(x)).split(c, -1)
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
         return x + self.narrow(F.gelu(self.wide(self.norm2(x))))
 
 
 def gpt():
-    words, places, block, head = nn.Embedding(11, 16), nn.Embedding(8, 16), Block(), nn.Linear(16, 11)
+    words, places, block, head = (
+        nn.Embedding(11, 16),
+        nn.Embedding(8, 16),
+        Block(),
+        nn.Linear(16, 11),
+    )
     model = nn.ModuleList([words, places, block, head])
 
     def forward(x):
         return head(block(words(x) + places(torch.arange(x.shape[1])))).flatten(0, 1)
+
     text = torch.randint(0, 11, (3, 9))
-    return trained(model, optim.AdamW(model.parameters()), text[:, :8], text[:, 1:].flatten(), forward, clip=True)
+    return trained(
+        model,
+        optim.AdamW(model.parameters()),
+        text[:, :8],
+        text[:, 1:].flatten(),
+        forward,
+        clip=True,
+    )
 
 
 def trained(model, optimizer, x, y, forward=None, clip=False):
@@ -95,6 +129,7 @@ def trained(model, optimizer, x, y, forward=None, clip=False):
             nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         return loss
+
     return step, (x, y)
 
 
@@ -120,10 +155,14 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     loss = compiled(*args)
     assert len(programs(compiled)) == 1
     grads = [find(("grad", what), list(args))._array for (_, what), some in program.leaves if some]
-    want = [loss.detach().numpy(), *grads, *(find(s, list(args))._array for s in program.forward.sources)]
+    want = [
+        loss.detach().numpy(),
+        *grads,
+        *(find(s, list(args))._array for s in program.forward.sources),
+    ]
     assert "import rushlight" not in text
     assert "from rushlight" not in text
-    assert "test_standalone.py:" in text                 # the user's lines
+    assert "test_standalone.py:" in text  # the user's lines
     for got, wanted in zip(run_alone(text, given, tmp_path), want, strict=True):
         assert got.dtype == wanted.dtype
         assert got.tobytes() == wanted.tobytes()
@@ -134,9 +173,15 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
 def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
     pytest.importorskip("numba")
     args = (torch.randn(1, 4, 64, 32),)
-    compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba")
-    assert re.search(r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source)
-    got, *_ = run_alone(program.source, given_to(program, args), tmp_path, ("numba",))      # to compile them takes 10 s
+    compiled, program = program_of(
+        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba"
+    )
+    assert re.search(
+        r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source
+    )
+    got, *_ = run_alone(
+        program.source, given_to(program, args), tmp_path, ("numba",)
+    )  # to compile them takes 10 s
     np.testing.assert_allclose(got, compiled(*args).numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -146,8 +191,11 @@ def test_every_kernel_of_the_table_has_a_text():
     kernels = {name: text.kernel(name) for name in sorted(TABLE)}
     text.loops()
     names = {"__name__": "alone"}
-    exec("from __future__ import annotations\nimport numpy as np\nfrom numpy import asarray, copyto, inf, matmul, nan\n"
-         + "\n".join([*text.imports, *text.texts]), names)
+    exec(
+        "from __future__ import annotations\nimport numpy as np\nfrom numpy import asarray, "
+        "copyto, inf, matmul, nan\n" + "\n".join([*text.imports, *text.texts]),
+        names,
+    )
     assert "import rushlight" not in "\n".join(text.texts)
     x = np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3)
     alike = 0
@@ -157,7 +205,7 @@ def test_every_kernel_of_the_table_has_a_text():
             try:
                 with np.errstate(all="ignore"):
                     want = op.kernel(x)
-            except (TypeError, NotImplementedError):             # for whole numbers or complex ones
+            except (TypeError, NotImplementedError):  # for whole numbers or complex ones
                 continue
             with np.errstate(all="ignore"):
                 got = eval(kernel, names)(x)
@@ -184,8 +232,10 @@ def test_forward_and_backward_are_two_functions_of_one_text(tmp_path):
     exec(program.source, names)
     (y, *saved), _ = names["call"](*given_to(program, (x,)))
     given = {"seed": [g], "saved": saved}
-    arrays = [given[kind][what] if kind in given else find((kind, what), [x])._array
-              for kind, what in program.backward.sources]
+    arrays = [
+        given[kind][what] if kind in given else find((kind, what), [x])._array
+        for kind, what in program.backward.sources
+    ]
     made, _ = names["back_call"](*arrays)
     want = compiled(x)
     want.backward(torch.tensor(g))
@@ -194,14 +244,18 @@ def test_forward_and_backward_are_two_functions_of_one_text(tmp_path):
 
 
 def test_local_names_hide_no_bundled_function(tmp_path, monkeypatch):
-    """In one text modules have no names before their functions': a variable may be called like one of these."""
+    """In one text modules have no names before their functions': a variable may be called like one
+    of these."""
     monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
     (tmp_path / "first_of_two.py").write_text(
         "from rushlight.kernels import second_of_two\n\n\n"
-        "def one(x):\n    scaled, deeper = x + 1, 5\n    return second_of_two.deep(second_of_two.scaled(scaled)) + deeper\n")
+        "def one(x):\n    scaled, deeper = x + 1, 5\n    return "
+        "second_of_two.deep(second_of_two.scaled(scaled)) + deeper\n"
+    )
     (tmp_path / "second_of_two.py").write_text(
         "from rushlight.kernels import first_of_two\n\n\n"
-        "def scaled(x):\n    return 2 * x\n\n\ndef deep(x):\n    one = 1\n    return x + one\n")
+        "def scaled(x):\n    return 2 * x\n\n\ndef deep(x):\n    one = 1\n    return x + one\n"
+    )
     bundle = Bundle({})
     name = bundle.need("rushlight.kernels.first_of_two", "one")
     names: dict = {}

@@ -1,4 +1,5 @@
 """What a program is guarded by: Python state that the code reads, and no other."""
+
 from __future__ import annotations
 
 import functools
@@ -50,16 +51,21 @@ def test_attributes_that_no_code_names_are_free_to_change():
     for i in range(30):
         thing.count += 1
         thing.seen.append(i)
-        assert f(X).tolist() == [2., 2.]
+        assert f(X).tolist() == [2.0, 2.0]
     assert len(programs(f)) == 1
     assert not f.given_up
     thing.scale = 5.0
-    assert f(X).tolist() == [5., 5.]
+    assert f(X).tolist() == [5.0, 5.0]
 
 
 def test_attributes_that_are_read_by_properties_names_and_special_methods():
-    for read in (lambda x, t: x * t.double, lambda x, t: t.by_name(x) * 2, lambda x, t: t(x) + t.hidden,
-                 lambda x, t: x * t.hidden * 2, lambda x, t: x * t.kept * 2):
+    for read in (
+        lambda x, t: x * t.double,
+        lambda x, t: t.by_name(x) * 2,
+        lambda x, t: t(x) + t.hidden,
+        lambda x, t: x * t.hidden * 2,
+        lambda x, t: x * t.kept * 2,
+    ):
         thing = Plain()
         f = settled(compile(lambda x, t=thing, read=read: read(x, t), backend="numpy"), X)
         assert f(X)[0] in (6.0, 7.0)
@@ -70,11 +76,13 @@ def test_attributes_that_are_read_by_properties_names_and_special_methods():
 
 def test_attributes_that_come_later():
     thing = Plain()
-    f = settled(compile(lambda x: x * (thing.extra if hasattr(thing, "extra") else 1), backend="numpy"), X)
+    f = settled(
+        compile(lambda x: x * (thing.extra if hasattr(thing, "extra") else 1), backend="numpy"), X
+    )
     thing.extra = 7
-    assert f(X).tolist() == [7., 7.]
+    assert f(X).tolist() == [7.0, 7.0]
     del thing.extra
-    assert f(X).tolist() == [1., 1.]
+    assert f(X).tolist() == [1.0, 1.0]
 
 
 def test_a_module_that_counts_its_epochs():
@@ -114,11 +122,12 @@ def test_a_dataclass_and_a_match():
 
     g = settled(compile(f, backend="numpy"), X)
     thing.other = 1
-    assert g(X).tolist() == [1., 1.]
+    assert g(X).tolist() == [1.0, 1.0]
 
 
 def test_numbers_in_small_arrays_and_sets():
     import numpy as np
+
     counts, names = np.zeros(2), {"a"}
 
     def f(x):
@@ -127,11 +136,11 @@ def test_numbers_in_small_arrays_and_sets():
 
     g = compile(f, backend="numpy")
     for i in range(6):
-        assert g(X).tolist() == [1., 1.]
+        assert g(X).tolist() == [1.0, 1.0]
         assert counts[0] == i + 1
     h = settled(compile(lambda x: x * len(names), backend="numpy"), X)
     names.add("b")
-    assert h(X).tolist() == [2., 2.]
+    assert h(X).tolist() == [2.0, 2.0]
 
 
 def test_programs_for_other_shapes_share_their_tests():
@@ -144,12 +153,13 @@ def test_programs_for_other_shapes_share_their_tests():
     assert len(f.programs) == 2
     assert len(checks) == 1
     thing.scale = 5.0
-    assert [f(x).tolist() for x in shapes] == [[5.] * 2, [5.] * 3]
+    assert [f(x).tolist() for x in shapes] == [[5.0] * 2, [5.0] * 3]
 
 
 def test_a_dict_without_an_order():
     class Settings(dict):
         __reversed__ = None
+
     settings = Settings(scale=2, name="a")
     run = torch.compile(lambda x: x * settings["scale"])
     for scale in (2, 2, 2, 2, 3, 2, 3, 3):
@@ -158,9 +168,10 @@ def test_a_dict_without_an_order():
 
 
 def test_names_of_modules_that_a_function_does_not_import_lead_nowhere(monkeypatch):
-    """It may use a name that is also that of a module which somebody else has loaded: `import rushlight as torch`."""
+    """It may use a name that is also that of a module which somebody else has loaded: `import
+    rushlight as torch`."""
     other = ModuleType("exp")
-    other.exp = {i: object() for i in range(60_000)}                # more than can be watched
+    other.exp = {i: object() for i in range(60_000)}  # more than can be watched
     monkeypatch.setitem(sys.modules, "exp", other)
     run = compile(lambda x: x.exp() * 2)
     for _ in range(4):
@@ -188,7 +199,11 @@ def test_slots():
     f = compile(lambda x: slotted.use(x), backend="numpy")
     settled(f, X)
     assert [p.holds() for ps in f.programs.values() for p in ps] == [True]
-    for change in (lambda: setattr(slotted, "scale", 5.0), lambda: slotted.own(7.0), lambda: setattr(slotted, "later", 1)):
+    for change in (
+        lambda: setattr(slotted, "scale", 5.0),
+        lambda: slotted.own(7.0),
+        lambda: setattr(slotted, "later", 1),
+    ):
         change()
         for _ in range(4):
             assert f(X).tolist() == slotted.use(X).tolist()

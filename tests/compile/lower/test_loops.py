@@ -1,4 +1,6 @@
-"""Fused loops give what the kernels give: every elementwise op of the table, every way to broadcast, every sum."""
+"""Fused loops give what the kernels give: every elementwise op of the table, every way to
+broadcast, every sum."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -12,12 +14,33 @@ pytest.importorskip("numba")
 
 import rushlight as torch
 from rushlight.compile import compile, programs, source
-from rushlight.fast.rule_text import NotFused, Scalar, expression
 from rushlight.compile.lower.loop_text import COSTS, MOST_COSTLY
-from rushlight.loops.parallel import in_parts
 from rushlight.core.table import TABLE
+from rushlight.fast.rule_text import NotFused, Scalar, expression
+from rushlight.loops.parallel import in_parts
 
-EDGES = [0., -0., 1., -1., .5, -.5, 2., -2., 3., 1e-3, 20., -20., 30., 87., -87., 1e6, -1e6, np.inf, -np.inf, np.nan]
+EDGES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    3.0,
+    1e-3,
+    20.0,
+    -20.0,
+    30.0,
+    87.0,
+    -87.0,
+    1e6,
+    -1e6,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
 POSITIVE = ("log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "acosh")
 
 
@@ -38,14 +61,25 @@ def agree(got, want, rtol=2e-6, atol=2e-7):
 
 
 def fused_ops(count):
-    """Names of the table's ops of so many inputs that become part of a loop, with their default settings."""
+    """Names of the table's ops of so many inputs that become part of a loop, with their default
+    settings."""
     for name, op in TABLE.items():
-        if not op.elementwise or len(op.inputs) != count or name == "where" or set(op.settings) - set(op.defaults):
+        if (
+            not op.elementwise
+            or len(op.inputs) != count
+            or name == "where"
+            or set(op.settings) - set(op.defaults)
+        ):
             continue
         f32 = np.dtype(np.float32)
         out = np.dtype(bool) if op.result == "bool" else f32
         try:
-            expression(op, tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings), out)
+            expression(
+                op,
+                tuple(Scalar("x", f32) for _ in op.inputs)
+                + tuple(op.defaults[s] for s in op.settings),
+                out,
+            )
         except (NotFused, TypeError):
             continue
         yield name
@@ -55,9 +89,16 @@ def test_every_op_with_a_function_in_its_text_counts_as_work():
     f32 = np.dtype(np.float32)
     for name in (*fused_ops(1), *fused_ops(2)):
         op = TABLE[name]
-        text = expression(op, tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings),
-                          np.dtype(bool) if op.result == "bool" else f32).text
-        long = [called for called in re.findall(r"\b[a-z]\w*(?=\()", text) if COSTS.get(TABLE.get(called)) == MOST_COSTLY]
+        text = expression(
+            op,
+            tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings),
+            np.dtype(bool) if op.result == "bool" else f32,
+        ).text
+        long = [
+            called
+            for called in re.findall(r"\b[a-z]\w*(?=\()", text)
+            if COSTS.get(TABLE.get(called)) == MOST_COSTLY
+        ]
         assert not long or COSTS.get(TABLE[name]) == MOST_COSTLY, f"{name}: {text}"
 
 
@@ -74,6 +115,7 @@ def test_every_op_of_one_input(dtype):
 
     def all_of_them(x):
         return tuple(TABLE[name].call(x) for name in names)
+
     x = torch.tensor(values(dtype))
     g, got = compiled(all_of_them, x)
     for name, a, b in zip(names, got, all_of_them(x)):
@@ -92,7 +134,11 @@ def test_every_op_of_two_inputs(dtype):
 
     def all_of_them(x, y):
         return tuple(TABLE[name].call(x, y) for name in names)
-    pairs = np.array(list(itertools.product(EDGES, EDGES)) + np.random.default_rng(1).normal(0, 2, (300, 2)).tolist())
+
+    pairs = np.array(
+        list(itertools.product(EDGES, EDGES))
+        + np.random.default_rng(1).normal(0, 2, (300, 2)).tolist()
+    )
     x, y = (torch.tensor(pairs[:, i].astype(dtype)) for i in (0, 1))
     _, got = compiled(all_of_them, x, y)
     for name, a, b in zip(names, got, all_of_them(x, y)):
@@ -105,25 +151,55 @@ def test_every_op_of_two_inputs(dtype):
 def test_numbers_casts_and_choices():
     def f(x, n, mask):
         y = torch.where(mask, x * 2 + 1, -x)
-        return y, y > 0.5, (x > 0).float() * x, n * 3 - 1, n == 2, torch.where(x > 0, x, 0.25), x.double() * 0.1, \
-            x.clamp(-0.5, 0.7), 1 / (x * x + 1), x ** 2, x ** 3, (x * x) ** 0.5, 2 - x, n.float() + x
+        return (
+            y,
+            y > 0.5,
+            (x > 0).float() * x,
+            n * 3 - 1,
+            n == 2,
+            torch.where(x > 0, x, 0.25),
+            x.double() * 0.1,
+            x.clamp(-0.5, 0.7),
+            1 / (x * x + 1),
+            x**2,
+            x**3,
+            (x * x) ** 0.5,
+            2 - x,
+            n.float() + x,
+        )
+
     x = torch.tensor(np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6))
     n = torch.tensor(np.arange(24).reshape(4, 6))
     _, got = compiled(f, x, n, n % 2 == 0)
     agree(got, f(x, n, n % 2 == 0))
 
 
-SHAPES = [((4, 5), (5,)), ((4, 5), (4, 1)), ((4, 5), ()), ((2, 3, 4), (3, 1)), ((2, 3, 4), (2, 1, 4)), ((3, 1), (1, 4)),
-          ((1,), (1,)), ((), ()), ((2, 1, 3, 1), (4, 1, 5)), ((0, 3), (3,)), ((6, 7), (6, 7))]
+SHAPES = [
+    ((4, 5), (5,)),
+    ((4, 5), (4, 1)),
+    ((4, 5), ()),
+    ((2, 3, 4), (3, 1)),
+    ((2, 3, 4), (2, 1, 4)),
+    ((3, 1), (1, 4)),
+    ((1,), (1,)),
+    ((), ()),
+    ((2, 1, 3, 1), (4, 1, 5)),
+    ((0, 3), (3,)),
+    ((6, 7), (6, 7)),
+]
 
 
 def test_broadcasting():
     rng = np.random.default_rng(0)
-    tensors = [tuple(torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in pair) for pair in SHAPES]
+    tensors = [
+        tuple(torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in pair)
+        for pair in SHAPES
+    ]
     flat = [t for pair in tensors for t in pair]
 
     def f(*ts):
         return tuple((a * b + a).tanh() - b for a, b in zip(ts[::2], ts[1::2]))
+
     _, got = compiled(f, *flat)
     agree(got, f(*flat), atol=1e-6)
 
@@ -133,6 +209,7 @@ def test_memory_that_is_not_in_order():
 
     def f(a, b, c):
         return (a + b).exp() * c, a.T * 2, (a.T + 1).sum(0)
+
     args = x.T, torch.ones(5, 6), torch.ones(5, 12)[:, ::2]
     _, got = compiled(f, *args)
     agree(got, f(*args))
@@ -145,9 +222,24 @@ def test_sums_and_extremes():
 
     def f(x, y):
         s = x * x
-        return s.sum(), s.sum(0), s.sum(1), s.sum(1, keepdim=True), (s + 1).mean(), x.amax(1), x.amin((0, 1)), \
-            (x - x.mean(1, keepdim=True)).sum(0), y.exp().sum((0, 1)), y.exp().sum((1, 2)), y.exp().sum(1), \
-            y.exp().mean((0, 2)), (x / x.abs().sum()).sum(1), x.var(1), x.std()
+        return (
+            s.sum(),
+            s.sum(0),
+            s.sum(1),
+            s.sum(1, keepdim=True),
+            (s + 1).mean(),
+            x.amax(1),
+            x.amin((0, 1)),
+            (x - x.mean(1, keepdim=True)).sum(0),
+            y.exp().sum((0, 1)),
+            y.exp().sum((1, 2)),
+            y.exp().sum(1),
+            y.exp().mean((0, 2)),
+            (x / x.abs().sum()).sum(1),
+            x.var(1),
+            x.std(),
+        )
+
     _, got = compiled(f, x, y)
     agree(got, f(x, y), rtol=1e-5, atol=1e-6)
 
@@ -161,18 +253,27 @@ def test_rows_that_look_again():
         mean = x.mean(-1, keepdim=True)
         d = x - mean
         normal = d / ((d * d).mean(-1, keepdim=True) + 1e-5).sqrt()
-        return normal * w + 1, torch.softmax(x, -1), torch.log_softmax(x * 2, -1), torch.softmax(normal.exp(), -1).sum(0), \
-            torch.logsumexp(x, 1)
+        return (
+            normal * w + 1,
+            torch.softmax(x, -1),
+            torch.log_softmax(x * 2, -1),
+            torch.softmax(normal.exp(), -1).sum(0),
+            torch.logsumexp(x, 1),
+        )
+
     g, got = compiled(f, x, w)
     agree(got, f(x, w), rtol=1e-5, atol=1e-6)
     assert "keep" in source(g)
 
 
 def test_nan_and_infinity_in_rows():
-    x = torch.tensor(np.array([[1, np.nan, 3], [np.inf, 1, 2], [-np.inf, 1, 2], [1, 2, 3]], np.float32))
+    x = torch.tensor(
+        np.array([[1, np.nan, 3], [np.inf, 1, 2], [-np.inf, 1, 2], [1, 2, 3]], np.float32)
+    )
 
     def f(x):
         return x.amax(1), (x + 1).amin(1), torch.softmax(x, 1), (x * 1).sum(1)
+
     _, got = compiled(f, x)
     agree(got, f(x), rtol=1e-5)
 
@@ -185,7 +286,9 @@ def test_long_sums_are_as_good_as_numpys():
 
 
 def test_classes_are_looked_up_in_the_loop():
-    x = torch.tensor(np.random.default_rng(0).standard_normal((8, 5)).astype(np.float32), requires_grad=True)
+    x = torch.tensor(
+        np.random.default_rng(0).standard_normal((8, 5)).astype(np.float32), requires_grad=True
+    )
     y = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2])
 
     def step(y):
@@ -193,21 +296,26 @@ def test_classes_are_looked_up_in_the_loop():
         loss = -torch.log_softmax(x, 1).gather(1, y.unsqueeze(1)).mean()
         loss.backward()
         return loss.detach(), x.grad * 1
+
     g, got = compiled(step, y)
     agree(got, step(y), rtol=1e-5, atol=1e-7)
     assert "kernels.gather" not in source(g)
-    for wrong in (5, -1):                         # from the loop, or from eager, where there is no gradient yet to replace
+    for wrong in (5, -1):  # from the loop, or from eager, where there is no gradient yet to replace
         with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
             g(torch.tensor([0, 1, 2, 3, wrong, 0, 1, 2]))
 
 
 def test_loops_in_parts():
     n = 200_000
-    x = torch.tensor(np.random.default_rng(0).standard_normal((n // 10, 10)).astype(np.float32), requires_grad=True)
+    x = torch.tensor(
+        np.random.default_rng(0).standard_normal((n // 10, 10)).astype(np.float32),
+        requires_grad=True,
+    )
 
     def f(x):
         y = x.tanh() * torch.sigmoid(x)
         return y, y.sum(0), y.sum(1), y.exp().sum() * 2
+
     g, got = compiled(f, x.detach())
     agree(got, f(x.detach()), rtol=1e-5, atol=1e-5)
     assert "in_parts(" in source(g)
@@ -219,8 +327,9 @@ def test_an_error_in_a_part_comes_back(monkeypatch):
     def fails(a):
         if a[0] > 0:
             raise ValueError("in the second part")
+
     with pytest.raises(ValueError, match="second part"):
-        in_parts(fails, (np.arange(100.),), (1,))
+        in_parts(fails, (np.arange(100.0),), (1,))
 
 
 def test_text_that_runs_by_itself(tmp_path):

@@ -1,4 +1,6 @@
-"""decompose: ops that fuse better in parts become these, where the numbers are of a kind for which the parts are right."""
+"""decompose: ops that fuse better in parts become these, where the numbers are of a kind for which
+the parts are right."""
+
 import pytest
 
 import rushlight as torch
@@ -16,13 +18,22 @@ CASES = {
     "log_softmax": (lambda: X.log_softmax(0), "amax sub exp sum log sub"),
     "mean": (lambda: X.mean(1), "sum div"),
     "var_core": (lambda: X.var(0), "getitem sub sum div sub mul sum div squeeze"),
-    "layer_norm": (lambda: F.layer_norm(X, (6,), B6, B6), "sum div sub mul sum div add rsqrt mul mul add"),
+    "layer_norm": (
+        lambda: F.layer_norm(X, (6,), B6, B6),
+        "sum div sub mul sum div add rsqrt mul mul add",
+    ),
     "frozen_batch_norm": (lambda: F.batch_norm(X, B6, B6), "reshape reshape sub add rsqrt mul"),
     "linear": (lambda: F.linear(X, W, B), "transpose mm add"),
     "mm": (lambda: LONG @ W.T, "permute reshape mm reshape"),
     "gather": (lambda: X.gather(1, COLUMN), "check_index eq where sum"),
-    "scatter_add": (lambda: torch.zeros(4, 6).scatter_add(1, COLUMN, X[:, :1]), "getitem check_index eq where"),
-    "nll_loss": (lambda: F.nll_loss(X, CLASSES), "check_classes reshape eq where sum neg ne to sum div"),
+    "scatter_add": (
+        lambda: torch.zeros(4, 6).scatter_add(1, COLUMN, X[:, :1]),
+        "getitem check_index eq where",
+    ),
+    "nll_loss": (
+        lambda: F.nll_loss(X, CLASSES),
+        "check_classes reshape eq where sum neg ne to sum div",
+    ),
 }
 
 
@@ -47,6 +58,7 @@ def test_the_loss_of_a_batch_and_its_gradient():
         loss = F.cross_entropy(x, CLASSES, ignore_index=4)
         loss.backward()
         return loss.detach(), x.grad * 1
+
     _, got, steps = compiled(step)
     agree(got, step())
     assert {"nll_loss", "nll_loss_grad"} <= set(ops(steps["as recorded"]))
@@ -54,15 +66,18 @@ def test_the_loss_of_a_batch_and_its_gradient():
 
 
 @pytest.mark.filterwarnings("ignore:var")
-@pytest.mark.parametrize(("name", "f"), [
-    ("softmax", lambda: X.to(torch.float16).softmax(1)),              # rounds between the parts
-    ("softmax", lambda: X[:0].softmax(1)),
-    ("linear", lambda: F.linear(X[0], W, B)),                         # one row: a product of a matrix and a vector
-    ("gather", lambda: X.gather(0, COLUMN % 4)),                      # down the columns
-    ("gather", lambda: X.gather(1, COLUMN.expand(4, 2))),             # two in a row
-    ("nll_loss", lambda: F.nll_loss(X, CLASSES, weight=X[0, :].abs())),
-    ("var_core", lambda: X[:1].var(0)),                               # nothing to divide by: nan
-])
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("softmax", lambda: X.to(torch.float16).softmax(1)),  # rounds between the parts
+        ("softmax", lambda: X[:0].softmax(1)),
+        ("linear", lambda: F.linear(X[0], W, B)),  # one row: a product of a matrix and a vector
+        ("gather", lambda: X.gather(0, COLUMN % 4)),  # down the columns
+        ("gather", lambda: X.gather(1, COLUMN.expand(4, 2))),  # two in a row
+        ("nll_loss", lambda: F.nll_loss(X, CLASSES, weight=X[0, :].abs())),
+        ("var_core", lambda: X[:1].var(0)),  # nothing to divide by: nan
+    ],
+)
 def test_what_stays_whole(name, f):
     _, got, steps = compiled(f)
     agree(got, f())
@@ -76,8 +91,10 @@ def test_places_that_are_not_there_are_left_to_the_function_which_refuses_them()
         X.gather(1, COLUMN + 3)
 
 
-@pytest.mark.parametrize(("shape", "dim"), [
-    ((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))])
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))],
+)
 def test_equal_numbers_have_no_deviation(shape, dim):
     """As eager and torch have it: programs ask `std == 0`."""
     f = torch.compile(lambda x: (x * 3).std(dim, keepdim=True) + x * 0)

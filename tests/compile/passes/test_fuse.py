@@ -1,4 +1,6 @@
-"""fuse: calls that share a loop. Each test says what runs together, what must not, and that the numbers stay."""
+"""fuse: calls that share a loop. Each test says what runs together, what must not, and that the
+numbers stay."""
+
 import re
 
 import pytest
@@ -9,12 +11,13 @@ from tests.support.passes import agree, compiled, numbers
 pytest.importorskip("numba")
 
 X, Y = numbers(0, (7, 5), (7, 5))
-ROW, = numbers(1, (5,))
-W, = numbers(2, (5, 5))
+(ROW,) = numbers(1, (5,))
+(W,) = numbers(2, (5, 5))
 
 
 def loops(f, *args, **options):
-    """For each loop that a program of f runs the ops in it; results and order of effects are eager's."""
+    """For each loop that a program of f runs the ops in it; results and order of effects are
+    eager's."""
     program, got, _ = compiled(f, *args, backend="numba", **options)
     agree(got, f(*args), rtol=2e-5, atol=1e-5)
     if options.get("fuse") is False:
@@ -22,15 +25,30 @@ def loops(f, *args, **options):
     return [" ".join(item.ops) for item in program.items if re.search(r"loop_\d", item.text)]
 
 
-@pytest.mark.parametrize(("f", "want"), [
-    (lambda x, y: (x + y).exp() * x - 1, ["add exp mul sub"]),
-    (lambda x, y: (x * y).sum(), ["mul sum"]),
-    (lambda x, y: (x - x.amax(1, keepdim=True)).exp().sum(1), ["amax sub exp sum"]),
-    (lambda x, y: ((x * ROW).tanh() + y).sum(0), ["mul tanh add sum"]),
-    (lambda x, y: x.softmax(1) * y, ["amax sub exp sum div mul"]),
-    (lambda x, y: torch.nn.functional.layer_norm(x, (5,), ROW), ["sum div sub mul add rsqrt"]),
-    (lambda x, y: (lambda r: r.sqrt() + 1)((x * x).sum(1, keepdim=True)) - y, ["mul sum sqrt add sub"]),
-], ids=["a chain", "its sum", "a row's largest and sum", "columns", "softmax", "layer norm", "between two loops over a row"])
+@pytest.mark.parametrize(
+    ("f", "want"),
+    [
+        (lambda x, y: (x + y).exp() * x - 1, ["add exp mul sub"]),
+        (lambda x, y: (x * y).sum(), ["mul sum"]),
+        (lambda x, y: (x - x.amax(1, keepdim=True)).exp().sum(1), ["amax sub exp sum"]),
+        (lambda x, y: ((x * ROW).tanh() + y).sum(0), ["mul tanh add sum"]),
+        (lambda x, y: x.softmax(1) * y, ["amax sub exp sum div mul"]),
+        (lambda x, y: torch.nn.functional.layer_norm(x, (5,), ROW), ["sum div sub mul add rsqrt"]),
+        (
+            lambda x, y: (lambda r: r.sqrt() + 1)((x * x).sum(1, keepdim=True)) - y,
+            ["mul sum sqrt add sub"],
+        ),
+    ],
+    ids=[
+        "a chain",
+        "its sum",
+        "a row's largest and sum",
+        "columns",
+        "softmax",
+        "layer norm",
+        "between two loops over a row",
+    ],
+)
 def test_one_loop(f, want):
     assert loops(f, X, Y) == want
 
@@ -55,6 +73,7 @@ def test_memory_is_written_after_the_last_read_of_what_was_there():
         old = p * 2
         p += y.exp()
         return old, p * 3
+
     p, q = X.clone(), X.clone()
     program, _, _ = compiled(step, p, Y, backend="numba")
     for _ in range(4):
@@ -62,7 +81,9 @@ def test_memory_is_written_after_the_last_read_of_what_was_there():
     agree(p, q)
     agree(program.run([p, Y]), step(q, Y))
     agree(p, q)
-    assert any("store" in item.ops and len(item.ops) > 1 for item in program.items)     # in the loop that makes its value
+    assert any(
+        "store" in item.ops and len(item.ops) > 1 for item in program.items
+    )  # in the loop that makes its value
 
 
 def test_a_sum_of_a_parameter_that_is_written_comes_from_before():
@@ -70,6 +91,7 @@ def test_a_sum_of_a_parameter_that_is_written_comes_from_before():
         total = p.sum()
         p.mul_(0.5)
         return total, p.sum()
+
     p, q = X.clone(), X.clone()
     program, _, _ = compiled(step, p, Y, backend="numba")
     for _ in range(4):
@@ -81,6 +103,7 @@ def test_random_numbers_keep_their_order():
     def f(x, y):
         a, b = torch.rand(7, 5), torch.rand(7, 5)
         return b.exp() + x, a.exp() + y
+
     program, _, _ = compiled(f, X, Y, backend="numba")
     torch.manual_seed(5)
     got = program.run([X, Y])
@@ -100,5 +123,6 @@ def test_long_programs_are_cut():
         for k in range(LARGEST + 20):
             x = x * 0.99 + y if k % 2 else x - y
         return x
+
     found = loops(f, X, Y, decompose=True)
     assert len(found) == 2

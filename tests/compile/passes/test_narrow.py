@@ -1,4 +1,5 @@
 """narrow: what makes rows one by one makes those that somebody reads."""
+
 import numpy as np
 import pytest
 
@@ -22,17 +23,34 @@ CHAINS = {
     "residual": lambda x: x + F.linear(F.layer_norm(x, (8,)), W),
     "other dtype": lambda x: x.double().mul(3).float(),
     "turned": lambda x: (x.transpose(1, 2) * 2).permute(0, 2, 1) + 1,
-    "heads": lambda x: torch.tanh(x.view(2, 6, 2, 4).transpose(1, 2)).transpose(1, 2).contiguous().view(2, 6, 8),
-    "attention": lambda x: F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).reshape(2, 6, 12) * 2,
-    "looking back": lambda x: F.scaled_dot_product_attention(Q, K, V, is_causal=True).transpose(1, 2).reshape(2, 6, 12) * 2,
-    "with a mask": lambda x: F.scaled_dot_product_attention(Q, K, V, SEES).transpose(1, 2).reshape(2, 6, 12) * 2,
+    "heads": lambda x: (
+        torch.tanh(x.view(2, 6, 2, 4).transpose(1, 2)).transpose(1, 2).contiguous().view(2, 6, 8)
+    ),
+    "attention": lambda x: (
+        F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).reshape(2, 6, 12) * 2
+    ),
+    "looking back": lambda x: (
+        F.scaled_dot_product_attention(Q, K, V, is_causal=True).transpose(1, 2).reshape(2, 6, 12)
+        * 2
+    ),
+    "with a mask": lambda x: (
+        F.scaled_dot_product_attention(Q, K, V, SEES).transpose(1, 2).reshape(2, 6, 12) * 2
+    ),
 }
 PARTS = {
-    "last": lambda y: y[:, -1], "third": lambda y: y[:, 2, :], "two": lambda y: y[:, 1:3],
-    "every third": lambda y: y[:, ::3], "first sequence": lambda y: y[0],
-    "one number": lambda y: y[1, 3, 5], "some columns": lambda y: y[..., 2:5],
-    "list": lambda y: y[:, [-1]], "list of two": lambda y: y[:, [0, 2]], "select": lambda y: y.select(-2, -3),
-    "narrow": lambda y: y.narrow(1, -2, 2), "most": lambda y: y[:, 1:], "none": lambda y: y[:, :0],
+    "last": lambda y: y[:, -1],
+    "third": lambda y: y[:, 2, :],
+    "two": lambda y: y[:, 1:3],
+    "every third": lambda y: y[:, ::3],
+    "first sequence": lambda y: y[0],
+    "one number": lambda y: y[1, 3, 5],
+    "some columns": lambda y: y[..., 2:5],
+    "list": lambda y: y[:, [-1]],
+    "list of two": lambda y: y[:, [0, 2]],
+    "select": lambda y: y.select(-2, -3),
+    "narrow": lambda y: y.narrow(1, -2, 2),
+    "most": lambda y: y[:, 1:],
+    "none": lambda y: y[:, :0],
 }
 
 
@@ -52,15 +70,25 @@ def sizes(lines, op):
 
 
 def test_a_language_models_last_position():
-    """Of the last block only the last query, its layers and the head are for one position; the list is nanoGPT's way."""
+    """Of the last block only the last query, its layers and the head are for one position; the list
+    is nanoGPT's way."""
+
     def block(x):
         q, k, v = F.linear(F.layer_norm(x, (8,)), torch.cat([W, W.T, W])).split(8, 2)
         q, k, v = (z.view(2, 6, 2, 4).transpose(1, 2) for z in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).contiguous().view(2, 6, 8)
+        y = (
+            F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            .transpose(1, 2)
+            .contiguous()
+            .view(2, 6, 8)
+        )
         x = x + F.linear(y, W)
         return x + F.linear(F.gelu(F.linear(F.layer_norm(x, (8,)), W)), W)
-    for last in (lambda x: F.linear(F.layer_norm(block(block(x)), (8,)), W)[:, -1, :] / 0.8,
-                 lambda x: F.linear(F.layer_norm(block(block(x)), (8,))[:, [-1], :], W)):
+
+    for last in (
+        lambda x: F.linear(F.layer_norm(block(block(x)), (8,)), W)[:, -1, :] / 0.8,
+        lambda x: F.linear(F.layer_norm(block(block(x)), (8,))[:, [-1], :], W),
+    ):
         _, got, steps = compiled(last, X)
         agree(got, last(X))
         made = steps["narrow"]
@@ -74,7 +102,9 @@ def test_what_others_read_is_made():
         "the whole as well": lambda x: (lambda y: (y[:, -1] * 2, y.sum()))(torch.tanh(x)),
         "returned": lambda x: (lambda y: (y, y[:, -1]))(torch.tanh(x)),
         "another part": lambda x: (lambda y: (y[:, -1] * 2, y[:, 0] * 3))(torch.tanh(x)),
-        "a statistic": lambda x: (lambda y: y[0][:, -1] + y[1][:, -1])(torch.native_layer_norm(x, (8,), None, None, 1e-5)),
+        "a statistic": lambda x: (lambda y: y[0][:, -1] + y[1][:, -1])(
+            torch.native_layer_norm(x, (8,), None, None, 1e-5)
+        ),
     }
     for f in cases.values():
         _, got, _ = compiled(f, X)
@@ -96,6 +126,7 @@ def test_gradients_of_a_part():
 
     def step(x):
         return torch.autograd.grad((torch.tanh(x @ w)[:, -1] * B).sum(), [w, x])
+
     _, got, _ = compiled(step, x)
     agree(got, step(x))
 
@@ -105,6 +136,7 @@ def test_what_is_written_afterwards_is_read_before():
         z = torch.tanh(y * 2)
         y.add_(1)
         return z[:, -1] + x[:, 0]
+
     for run in (step, torch.compile(step)):
         y, made = X.clone(), []
         for _ in range(4):
@@ -114,14 +146,24 @@ def test_what_is_written_afterwards_is_read_before():
     agree((*made, y), (*want[0], want[1]))
 
 
-@pytest.mark.parametrize("copy", [lambda y: y.T.contiguous(), lambda y: y.T.reshape(2, 4, 3), lambda y: y.T.clone(),
-                                  lambda y: y.T.to(torch.float32, copy=True)])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda y: y.T.contiguous(),
+        lambda y: y.T.reshape(2, 4, 3),
+        lambda y: y.T.clone(),
+        lambda y: y.T.to(torch.float32, copy=True),
+    ],
+)
 def test_copies_of_what_is_written_afterwards_stay(copy):
-    """A part of a copy is no copy of a part: column 0 of the transpose lies in order, and would be looked at."""
+    """A part of a copy is no copy of a part: column 0 of the transpose lies in order, and would be
+    looked at."""
+
     def step(y):
         c = copy(y)
         y.add_(1)
         return c[..., :1] * 2
+
     run, (y, z) = torch.compile(step), [numbers(2, (3, 8))[0] for _ in range(2)]
     for _ in range(5):
         agree(run(y), step(z))

@@ -1,4 +1,5 @@
 """simplify: what was computed already, what is constant, and what changes nothing is left out."""
+
 import pytest
 
 import rushlight as torch
@@ -22,7 +23,9 @@ def test_what_is_left(name):
     _, got, steps = compiled(f, X, Y)
     agree(got, f(X, Y))
     assert ops(steps["simplify"]) == left.split()
-    assert len(steps["as recorded"]) > len(steps["simplify"]) or name == "unused"      # which goes before any pass
+    assert (
+        len(steps["as recorded"]) > len(steps["simplify"]) or name == "unused"
+    )  # which goes before any pass
     _, got, steps = compiled(f, X, Y, simplify=False)
     agree(got, f(X, Y))
     assert "simplify" not in steps
@@ -30,8 +33,10 @@ def test_what_is_left(name):
 
 def test_numbers_that_only_look_equal():
     """0.0 and -0.0, 1 and True: equal for Python, not for arithmetic."""
+
     def f(x, y):
         return x * 0.0 + y / (x * 0.0), x * -0.0 + y / (x * -0.0)
+
     got, want = compiled(f, X, Y)[1], f(X, Y)
     assert [t.tolist() for t in got] == [t.tolist() for t in want]
     assert got[0].tolist() != got[1].tolist()
@@ -40,6 +45,7 @@ def test_numbers_that_only_look_equal():
 def test_random_numbers_are_drawn_as_often_as_asked_for():
     def f(x, y):
         return torch.rand(4, 6) - torch.rand(4, 6), x
+
     _, (got, _), steps = compiled(f, X, Y)
     assert ops(steps["simplify"]).count("draw") == 2
     assert got.abs().max() > 0
@@ -50,6 +56,7 @@ def test_what_is_written_to_is_not_what_it_was():
         before = x.exp()
         x += y
         return before, x.exp(), x.clone()
+
     a, b = X.clone(), X.clone()
     program, _, steps = compiled(f, a, Y)
     assert ops(steps["simplify"]).count("exp") == 2
@@ -73,8 +80,10 @@ def test_two_results_have_memory_of_their_own():
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_zero_keeps_its_sign(backend):
     """As a number in the text of a loop, beside 0, and among the elements of a constant."""
+
     def f(x):
         return x / -0.0, x / 0.0, x / torch.tensor([0.0, -0.0]), torch.where(x > 0, -0.0, 0.0) / x
+
     g, x = torch.compile(f, backend=backend), torch.tensor([1.0, -2.0])
     for _ in range(3):
         made = g(x)

@@ -1,9 +1,11 @@
-"""split: a function whose results require grad becomes a forward and a backward, which computes again what is cheap."""
+"""split: a function whose results require grad becomes a forward and a backward, which computes
+again what is cheap."""
+
 import rushlight as torch
 from tests.support.passes import agree, compiled, numbers
 
 X, Y = numbers(0, (6, 4), (6, 5))
-W, = numbers(1, (4, 5))
+(W,) = numbers(1, (4, 5))
 
 
 def gradients(f, *args):
@@ -34,17 +36,17 @@ def computed(part):
 def test_the_backward_is_a_program_of_its_own():
     forward, back = both(lambda x, w: (x @ w).exp(), X, W)
     assert "mm" in computed(forward)
-    assert computed(back).count("mm") == 2        # g w^T and x^T g
+    assert computed(back).count("mm") == 2  # g w^T and x^T g
     assert [what for name, what in back.inputs if name.startswith("back_g")] == ["float32[6, 5]"]
 
 
 def test_products_are_handed_over_and_elements_computed_again():
     forward, back = both(lambda x, w: ((x @ w).sin().sigmoid() * 3).tanh(), X, W)
     result, *handed = forward.made
-    assert len({*handed} - {result}) == 1         # x @ w, neither of the three between it and the result
+    assert len({*handed} - {result}) == 1  # x @ w, neither of the three between it and the result
     assert handed_over(back) == ["float32[6, 5]"] * 2
     assert {"sin", "cos", "sigmoid"} <= set(computed(back))
-    assert "tanh" not in computed(back)           # that is the result
+    assert "tanh" not in computed(back)  # that is the result
 
 
 def test_arguments_are_not_handed_over():

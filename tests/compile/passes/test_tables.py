@@ -1,4 +1,6 @@
-"""tables: products with rows that were looked up in a small table: the table is multiplied instead."""
+"""tables: products with rows that were looked up in a small table: the table is multiplied
+instead."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,9 @@ PLACES, ROWS = (6, 8), 5
 
 def parameters():
     rushlight.manual_seed(0)
-    return [rushlight.randn(*shape, requires_grad=True) for shape in ((ROWS, 3), (4, 3), (4,), (2, 4))]
+    return [
+        rushlight.randn(*shape, requires_grad=True) for shape in ((ROWS, 3), (4, 3), (4,), (2, 4))
+    ]
 
 
 def index():
@@ -33,14 +37,19 @@ ARRANGED = {
     "as they are": lambda e, i: nn.functional.embedding(i, e),
     "turned": lambda e, i: nn.functional.embedding(i, e).transpose(0, 1),
     "flat": lambda e, i: nn.functional.embedding(i, e).transpose(1, 0).reshape(-1, 3),
-    "permuted": lambda e, i: nn.functional.embedding(i.reshape(2, 3, 8), e).permute(2, 0, -3, 3).flatten(0, 1),
+    "permuted": lambda e, i: (
+        nn.functional.embedding(i.reshape(2, 3, 8), e).permute(2, 0, -3, 3).flatten(0, 1)
+    ),
 }
 
 
 def listings(arrange, **options):
-    """What three compiled steps return and leave behind, and the listing of the optimized program."""
+    """What three compiled steps return and leave behind, and the listing of the optimized
+    program."""
     shown, given = [], parameters()
-    run = rushlight.compile(lambda *batch: step(*given, *batch, arrange), options={"show": shown.append, **options})
+    run = rushlight.compile(
+        lambda *batch: step(*given, *batch, arrange), options={"show": shown.append, **options}
+    )
     rushlight.manual_seed(1)
     losses = [run(index()).item() for _ in range(4)]
     return losses, given, shown[-1]
@@ -55,7 +64,7 @@ def test_a_step_with_a_small_table(name):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-6)
     assert f"float32[{ROWS}, 4] = mm" in listing
     assert f"float32[{ROWS}, 4] = embedding_grad" in listing
-    assert "float32[48, 3]" in untouched          # rows of the table, side by side
+    assert "float32[48, 3]" in untouched  # rows of the table, side by side
     assert "float32[48, 3]" not in listing
 
 
@@ -68,6 +77,7 @@ def test_what_is_left_alone(change):
     def f(i):
         rows = nn.functional.embedding(i, table, padding)
         return rows @ w if change != "another use" else rows.sum(-1, keepdim=True) * w[0]
+
     run, i = rushlight.compile(f, options={"show": shown.append}), index()
     for _ in range(3):
         np.testing.assert_allclose(run(i).numpy(), f(i).numpy(), rtol=1e-6)
@@ -91,6 +101,7 @@ def test_a_table_that_was_written_to_in_between():
         rows = nn.functional.embedding(i, table)
         table.mul_(2)
         return rows @ w
+
     run = rushlight.compile(f)
     for _ in range(4):
         before = table.clone()

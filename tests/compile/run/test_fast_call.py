@@ -1,4 +1,6 @@
-"""The short way from a call to its program: whatever has changed since the last call, the result is eager's."""
+"""The short way from a call to its program: whatever has changed since the last call, the result is
+eager's."""
+
 from __future__ import annotations
 
 import copy
@@ -38,8 +40,19 @@ def affine(x, y, k=2):
 def test_other_arguments_than_those_that_it_was_written_for():
     x, y = torch.rand(3, 4), torch.rand(3, 4)
     g = ready(affine, x, y)
-    for args in ((x, y), (y, x), (x, x), (x[:2], y[:2]), (x, torch.rand(4)), (x.double(), y), (x.T.contiguous().T, y),
-                 (x, 3.0), (x, y, 2), (x, y, 2.5), (x, y, True)):
+    for args in (
+        (x, y),
+        (y, x),
+        (x, x),
+        (x[:2], y[:2]),
+        (x, torch.rand(4)),
+        (x.double(), y),
+        (x.T.contiguous().T, y),
+        (x, 3.0),
+        (x, y, 2),
+        (x, y, 2.5),
+        (x, y, True),
+    ):
         same(g, affine, *args)
     same(g, affine, x, y=y)
     same(g, affine, x=x, y=y, k=3)
@@ -69,6 +82,7 @@ def test_surroundings_that_change():
 
     def f(x):
         return x @ w
+
     x = torch.rand(2, 4)
     with torch.no_grad():
         g = ready(f, x)
@@ -104,6 +118,7 @@ def trained(change):
             loss.backward()
             optimizer.step()
             return loss
+
         g = compile(step) if compiled else step
         x, y = torch.rand(6, 4), torch.rand(6, 1)
         losses = []
@@ -111,8 +126,13 @@ def trained(change):
             losses.append(float(g(x, y)))
             if i > 6:
                 change(i, model, optimizer)
-        found.append([*losses, *(p.detach().numpy().copy() for p in model.parameters()),
-                      *(None if p.grad is None else p.grad.numpy().copy() for p in model.parameters())])
+        found.append(
+            [
+                *losses,
+                *(p.detach().numpy().copy() for p in model.parameters()),
+                *(None if p.grad is None else p.grad.numpy().copy() for p in model.parameters()),
+            ]
+        )
     for a, b in zip(*found):
         assert (a is None) is (b is None)
         if a is not None:
@@ -183,6 +203,7 @@ def test_writes_are_counted():
         with torch.no_grad():
             w.add_(x)
         return x * 2
+
     g = ready(step, torch.ones(3))
     before = w._version
     g(torch.ones(3))
@@ -202,6 +223,7 @@ def test_a_program_runs_in_one_thread_at_a_time():
         for _ in range(200):
             if not np.allclose(g(x, y).numpy(), expected, rtol=1e-6):
                 wrong.append(1)
+
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()
@@ -213,6 +235,7 @@ def test_a_program_runs_in_one_thread_at_a_time():
 def test_an_error_leaves_the_way_open():
     def f(x, i):
         return nn.functional.cross_entropy(x, i)
+
     x, i = torch.rand(4, 3), torch.tensor([0, 1, 2, 0])
     g = ready(f, x, i)
     with pytest.raises(IndexError):
@@ -230,10 +253,19 @@ def test_it_forgets_with_its_programs():
 
 
 def test_modes_are_torchs():
-    for mode in (None, "default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"):
+    for mode in (
+        None,
+        "default",
+        "lite",
+        "reduce-overhead",
+        "max-autotune-no-cudagraphs",
+        "max-autotune",
+    ):
         f = compile(affine, mode=mode)
         same(f, affine, torch.ones(2), torch.ones(2))
-    with pytest.raises(RuntimeError, match="Unrecognized mode=fast, should be one of: default, lite"):
+    with pytest.raises(
+        RuntimeError, match="Unrecognized mode=fast, should be one of: default, lite"
+    ):
         compile(affine, mode="fast")
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         compile(affine, mode="default", options={"fuse": False})
@@ -241,10 +273,12 @@ def test_modes_are_torchs():
 
 def test_memory_that_may_not_be_written_is_not():
     """Loops are called without being asked what they are given: by then somebody has looked."""
+
     def f(x, y):
         x.mul_(2).add_(y)
         z = x * 3 + y
         return (z * z + 1).sum()
+
     x, y = torch.rand(10), torch.rand(10)
     g = ready(f, x, y)
     for fixed in (torch.rand(10), x):
@@ -256,7 +290,8 @@ def test_memory_that_may_not_be_written_is_not():
 
 
 def test_gradients_that_are_others_in_each_call_go_the_short_way():
-    """A step of its own, as after a backward outside: unless a gradient shares memory with what is written."""
+    """A step of its own, as after a backward outside: unless a gradient shares memory with what is
+    written."""
     model = nn.Linear(3, 3)
     twin = copy.deepcopy(model)
     pairs = [(m, optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (model, twin)]
@@ -266,7 +301,7 @@ def test_gradients_that_are_others_in_each_call_go_the_short_way():
     step.long_way = lambda *given: ways.append(i) or kept(*given)
     for i in range(12):
         for m, optimizer in pairs:
-            if i == 8:                            # the weight is its own gradient
+            if i == 8:  # the weight is its own gradient
                 m.weight.grad = m.weight.detach()[:]
             else:
                 optimizer.zero_grad()

@@ -1,4 +1,6 @@
-"""What happens in a compiled function when the numbers of a later call are wrong: an index too large, a singular matrix."""
+"""What happens in a compiled function when the numbers of a later call are wrong: an index too
+large, a singular matrix."""
+
 import copy
 
 import pytest
@@ -30,8 +32,16 @@ def classes(x, target):
 RIGHT = rushlight.tensor([[0, 1], [1, 2]])
 CASES = {
     "index": (gathered, (rushlight.ones(2, 3), RIGHT), (rushlight.ones(2, 3), RIGHT + 4)),
-    "matrix": (singular, (rushlight.eye(3), rushlight.ones(3)), (rushlight.zeros(3, 3), rushlight.ones(3))),
-    "class": (classes, (rushlight.ones(2, 3), rushlight.tensor([0, 2])), (rushlight.ones(2, 3), rushlight.tensor([0, 7]))),
+    "matrix": (
+        singular,
+        (rushlight.eye(3), rushlight.ones(3)),
+        (rushlight.zeros(3, 3), rushlight.ones(3)),
+    ),
+    "class": (
+        classes,
+        (rushlight.ones(2, 3), rushlight.tensor([0, 2])),
+        (rushlight.ones(2, 3), rushlight.tensor([0, 7])),
+    ),
 }
 
 
@@ -54,6 +64,7 @@ def test_the_function_catches_it():
             return x.gather(1, index) * 2
         except RuntimeError:
             return x.sum()
+
     compiled = rushlight.compile(careful)
     x = rushlight.ones(2, 3)
     for _ in range(5):
@@ -64,7 +75,8 @@ def test_the_function_catches_it():
 
 
 def trained(wrap, batches):
-    """The parameters, the optimizer's state and the errors after some batches, of which some are wrong."""
+    """The parameters, the optimizer's state and the errors after some batches, of which some are
+    wrong."""
     rushlight.manual_seed(0)
     model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 3))
     opt = rushlight.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -75,6 +87,7 @@ def trained(wrap, batches):
         loss.backward()
         opt.step()
         return loss
+
     run, errors = wrap(step), []
     for ids, target in batches:
         try:
@@ -86,7 +99,9 @@ def trained(wrap, batches):
 
 def test_nothing_is_half_changed():
     good = ([0, 1, 4], [0, 1, 2])
-    batches = [good] * 5 + [([0, 9, 4], [0, 1, 2]), good, good, good, ([0, 1, 4], [0, 8, 2])] + [good] * 4
+    batches = (
+        [good] * 5 + [([0, 9, 4], [0, 1, 2]), good, good, good, ([0, 1, 4], [0, 8, 2])] + [good] * 4
+    )
     eager, compiled = trained(lambda f: f, batches), trained(rushlight.compile, batches)
     assert len(eager[2]) == 2
     assert eager[2] == compiled[2]
@@ -96,6 +111,7 @@ def test_nothing_is_half_changed():
 def test_random_numbers_that_were_drawn_are_not_drawn_again():
     def function(x, index):
         return F.dropout(x, 0.5).gather(1, index)
+
     compiled = rushlight.compile(function)
     x, states = rushlight.ones(2, 3), []
     for _ in range(5):
@@ -115,6 +131,7 @@ def test_memory_that_was_written_is_not_written_again():
 
     def function(x, index):
         return norm(x).gather(1, index)
+
     compiled, x = rushlight.compile(function), rushlight.arange(6.0).reshape(2, 3)
     for _ in range(5):
         compiled(x, RIGHT)
@@ -132,6 +149,7 @@ def test_classes_are_looked_at_before_anything_is_written():
 
     def loss(x, target):
         return F.cross_entropy(F.dropout(norm(x), 0.1), target)
+
     compiled, x = rushlight.compile(loss), rushlight.arange(6.0).reshape(2, 3)
     for _ in range(5):
         compiled(x, target)
@@ -143,15 +161,18 @@ def test_classes_are_looked_at_before_anything_is_written():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["index", "matrix", "chance"])
 def test_an_error_that_was_caught_in_the_runs_that_were_watched(name):
-    fails = {"index": lambda x: rushlight.ones(2, 3).gather(1, (x > 0).long().reshape(1, 3) * 5),
-             "matrix": lambda x: rushlight.linalg.cholesky(rushlight.diag(-x)),
-             "chance": lambda x: rushlight.bernoulli(x + 0.5)}[name]
+    fails = {
+        "index": lambda x: rushlight.ones(2, 3).gather(1, (x > 0).long().reshape(1, 3) * 5),
+        "matrix": lambda x: rushlight.linalg.cholesky(rushlight.diag(-x)),
+        "chance": lambda x: rushlight.bernoulli(x + 0.5),
+    }[name]
 
     def careful(x):
         try:
             return fails(x).sum()
         except RuntimeError:
             return x.sum()
+
     compiled = rushlight.compile(careful)
     for sign in (1, 1, 1, 1, -0.5, 1, -0.5):
         x = rushlight.full((3,), 1.0) * sign
@@ -163,8 +184,9 @@ def test_an_error_that_was_caught_in_the_runs_that_were_watched(name):
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_of_an_error_that_the_function_catches_nothing_is_left(backend):
-    """Statistics of a norm, weights and random numbers as in eager, which stops in the middle: the rows to be gathered are
-    numbers that the step has made itself."""
+    """Statistics of a norm, weights and random numbers as in eager, which stops in the middle: the
+    rows to be gathered are numbers that the step has made itself."""
+
     def played(compiled):
         rushlight.manual_seed(0)
         norm, w = nn.BatchNorm1d(3), rushlight.ones(3, requires_grad=True)
@@ -180,12 +202,19 @@ def test_of_an_error_that_the_function_catches_nothing_is_left(backend):
             except RuntimeError:
                 z = rushlight.rand(2)
             return z, w.grad.clone()
+
         run = rushlight.compile(step, backend=backend) if compiled else step
         found = []
-        for k in (0.0, 0.1, 0.2, 0.3, 2.0, 0.4, 2.5, 0.5):      # from 1.5 on there is no such column
+        for k in (0.0, 0.1, 0.2, 0.3, 2.0, 0.4, 2.5, 0.5):  # from 1.5 on there is no such column
             z, grad = run(rushlight.full((4, 3), k) + rushlight.arange(12.0).reshape(4, 3) * 0.01)
-            found += [z, grad, *copy.deepcopy([w.detach(), norm.running_mean, norm.num_batches_tracked]), rushlight.rand(1)]
+            found += [
+                z,
+                grad,
+                *copy.deepcopy([w.detach(), norm.running_mean, norm.num_batches_tracked]),
+                rushlight.rand(1),
+            ]
         assert not compiled or run.programs
         return found
+
     for one, other in zip(played(True), played(False)):
         rushlight.testing.assert_close(one, other)

@@ -1,4 +1,6 @@
-"""What watching and comparing cost: no arrays are kept, values are made again when asked for, a program is compared once."""
+"""What watching and comparing cost: no arrays are kept, values are made again when asked for, a
+program is compared once."""
+
 from __future__ import annotations
 
 import tracemalloc
@@ -9,10 +11,10 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile import compile, programs
-from rushlight.compile.run import verified_cache
-from rushlight.compile.run.program import Program
 from rushlight.compile.capture.replay import Replay
 from rushlight.compile.capture.trace import Tracer, traced, without_memory
+from rushlight.compile.run import verified_cache
+from rushlight.compile.run.program import Program
 
 SIZE = 50_000
 
@@ -36,38 +38,53 @@ def test_a_watched_run_keeps_no_arrays(nothing_paid):
     f, x = compile(long_chain, backend="numpy"), torch.ones(SIZE)
     long_chain(x)
     eager = peak(lambda: long_chain(x))
-    assert peak(lambda: f(x)) < eager + 10 * x._array.nbytes           # of sixty
-    assert peak(lambda: f(x)) < eager + 20 * x._array.nbytes           # and here it is compared
+    assert peak(lambda: f(x)) < eager + 10 * x._array.nbytes  # of sixty
+    assert peak(lambda: f(x)) < eager + 20 * x._array.nbytes  # and here it is compared
     assert programs(f)
 
 
 def test_ids_of_arrays_that_died_are_not_mistaken():
-    """NumPy hands the same memory out again and again; here each array dies before the next is made."""
+    """NumPy hands the same memory out again and again; here each array dies before the next is
+    made."""
+
     def f(x):
         total = x.sum()
         for k in range(30):
             total = total + (torch.ones(64) * k).sum() * x[k % 4]
         return total
-    g, x = compile(f, backend="numpy"), torch.arange(4.)
+
+    g, x = compile(f, backend="numpy"), torch.arange(4.0)
     for _ in range(4):
         assert g(x).item() == f(x).item()
         x = x + 1
     assert programs(g), g.given_up
 
 
-@pytest.mark.parametrize("make", [
-    lambda: np.zeros((3, 4)), lambda: np.zeros((3, 4)).T, lambda: np.zeros((2, 3, 4)).transpose(1, 0, 2),
-    lambda: np.zeros(()), lambda: np.zeros((0, 3)).T, lambda: np.zeros((5, 4, 3))[:, 1].T])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((3, 4)),
+        lambda: np.zeros((3, 4)).T,
+        lambda: np.zeros((2, 3, 4)).transpose(1, 0, 2),
+        lambda: np.zeros(()),
+        lambda: np.zeros((0, 3)).T,
+        lambda: np.zeros((5, 4, 3))[:, 1].T,
+    ],
+)
 def test_layouts_without_memory(make):
     array = make()
     b = without_memory(array)
     assert b.shape == array.shape
     assert b.dtype == array.dtype
     if array.size:
-        assert np.argsort(b.strides).tolist() == np.argsort(array.strides).tolist() or array.flags.c_contiguous
+        assert (
+            np.argsort(b.strides).tolist() == np.argsort(array.strides).tolist()
+            or array.flags.c_contiguous
+        )
 
 
-# -- replay --------------------------------------------------------------------------------------------------------------
+# -- replay ----------------------------------------------------------------------------------------
+
 
 def recorded(f, *tensors):
     """The graph of a run, and what it gave."""
@@ -77,13 +94,15 @@ def recorded(f, *tensors):
 
 
 def test_values_are_made_when_asked_for_and_forgotten_after_their_last_use():
-    x, y = torch.arange(6.), torch.ones(6)
+    x, y = torch.arange(6.0), torch.ones(6)
     graph, result = recorded(lambda x, y: ((x + y).exp() * y).reshape(2, 3).softmax(1).sum(0), x, y)
     replay = Replay(graph)
     first, last = graph.steps[0].outs[0], graph.results[0]
-    replay.begin([v._array for v in replay.inputs], Counter([last.traced, first.traced, first.traced]))
+    replay.begin(
+        [v._array for v in replay.inputs], Counter([last.traced, first.traced, first.traced])
+    )
     assert np.array_equal(replay.value(last.traced), result._array)
-    assert first.traced in replay.known           # will be asked for
+    assert first.traced in replay.known  # will be asked for
     assert np.array_equal(replay.value(first.traced), (x + y)._array)
     assert np.array_equal(replay.value(first.traced), (x + y)._array)
     assert list(replay.known) == replay.inputs
@@ -103,7 +122,8 @@ def long_chain_of_thousands(x):
     return x
 
 
-# -- proofs --------------------------------------------------------------------------------------------------------------
+# -- proofs ----------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def comparisons(monkeypatch, tmp_path):
@@ -114,6 +134,7 @@ def comparisons(monkeypatch, tmp_path):
     def differs(self, *args):
         count.append(self)
         return whole(self, *args)
+
     monkeypatch.setattr(Program, "differs", differs)
     return count
 
@@ -128,9 +149,13 @@ def made(f, *args):
 
 def test_a_program_is_compared_once(comparisons):
     x = torch.ones(5)
-    for expected, f in ((1, lambda x: x.exp() + 1), (1, lambda x: x.exp() + 1), (2, lambda x: x.exp() + 2),
-                        (3, lambda x: x.exp() + x.new_tensor([1., 2, 3, 4, 5])),
-                        (4, lambda x: x.exp() + x.new_tensor([1., 2, 3, 4, 6]))):
+    for expected, f in (
+        (1, lambda x: x.exp() + 1),
+        (1, lambda x: x.exp() + 1),
+        (2, lambda x: x.exp() + 2),
+        (3, lambda x: x.exp() + x.new_tensor([1.0, 2, 3, 4, 5])),
+        (4, lambda x: x.exp() + x.new_tensor([1.0, 2, 3, 4, 6])),
+    ):
         made(f, x)
         assert len(comparisons) == expected
     made(lambda x: x.exp() + 1, torch.ones(6))
@@ -161,7 +186,8 @@ def test_old_notes_make_room(comparisons, monkeypatch, tmp_path):
 
 @pytest.mark.falls_back
 def test_one_difference_may_be_an_ops_change_of_mind_two_are_none(comparisons, monkeypatch):
-    """An op may go from NumPy to a loop that rounds otherwise between a run and its replay; then the next run tells."""
+    """An op may go from NumPy to a loop that rounds otherwise between a run and its replay; then
+    the next run tells."""
     wrong = ["other numbers"]
     monkeypatch.setattr(Program, "differs", lambda self, *args: wrong.pop() if wrong else "")
     g, x = compile(lambda x: x.exp() * 6, backend="numpy"), torch.ones(5)
@@ -178,6 +204,7 @@ def test_one_difference_may_be_an_ops_change_of_mind_two_are_none(comparisons, m
 
 def test_memory_that_is_given_back():
     from rushlight.base.buffer_pool import LEAST, give_back, memory
+
     held = memory.take((LEAST,), np.dtype(np.float32))
     memory.take((LEAST, 2), np.dtype(np.float32))
     give_back()

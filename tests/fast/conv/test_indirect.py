@@ -1,13 +1,23 @@
 """Indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both
 gradients, layouts.
 """
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.conv_problem import check, innermost, input_grad, near, on_three_cores, problem, windows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.support.conv_problem import (
+    check,
+    innermost,
+    input_grad,
+    near,
+    on_three_cores,
+    problem,
+    windows,
+)
 
 pytest.importorskip("numba")
 
@@ -17,8 +27,18 @@ from rushlight.fast.conv import indirect
 
 @st.composite
 def problems(draw):
-    channels, filters = draw(st.sampled_from([1, 3, 16, 20])), draw(st.sampled_from([16, 30, 48, 64, 80]))
-    s = problem(draw(st.integers(0, 1000)), draw(st.integers(1, 5)), channels, filters, 1, *draw(windows(length=40)))
+    channels, filters = (
+        draw(st.sampled_from([1, 3, 16, 20])),
+        draw(st.sampled_from([16, 30, 48, 64, 80])),
+    )
+    s = problem(
+        draw(st.integers(0, 1000)),
+        draw(st.integers(1, 5)),
+        channels,
+        filters,
+        1,
+        *draw(windows(length=40)),
+    )
     if draw(st.booleans()):
         s.x, s.g = innermost(s.x), innermost(s.g)
     return s
@@ -30,14 +50,37 @@ def test_indirect_is_im2col(s):
     check(indirect, s)
 
 
-@pytest.mark.parametrize("shape", [
-    (9, 16, 16, 1, (17, 18), (3, 3), (1, 1), (1, 1), (1, 1)),        # several images at a time, the last few fewer
-    (3, 3, 64, 1, (40, 41), (7, 7), (2, 2), (3, 3), (1, 1)),
-    (2, 64, 128, 1, (14, 14), (3, 3), (2, 2), (1, 1), (1, 1)),
-    (300, 32, 32, 1, (4, 4), (1, 1), (2, 2), (0, 0), (1, 1)),        # places that no tap reaches get the bias
-    (4, 24, 16, 1, (300,), (9,), (4,), (0,), (1,)),
-    (2, 16, 16, 1, (6, 9, 10), (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1)),
-])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (
+            9,
+            16,
+            16,
+            1,
+            (17, 18),
+            (3, 3),
+            (1, 1),
+            (1, 1),
+            (1, 1),
+        ),  # several images at a time, the last few fewer
+        (3, 3, 64, 1, (40, 41), (7, 7), (2, 2), (3, 3), (1, 1)),
+        (2, 64, 128, 1, (14, 14), (3, 3), (2, 2), (1, 1), (1, 1)),
+        (
+            300,
+            32,
+            32,
+            1,
+            (4, 4),
+            (1, 1),
+            (2, 2),
+            (0, 0),
+            (1, 1),
+        ),  # places that no tap reaches get the bias
+        (4, 24, 16, 1, (300,), (9,), (4,), (0,), (1,)),
+        (2, 16, 16, 1, (6, 9, 10), (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1)),
+    ],
+)
 def test_shapes_of_nets(shape):
     check(indirect, problem(0, *shape))
 
@@ -58,11 +101,12 @@ def test_results_lie_as_the_images():
 
 def test_which_go_by_it():
     of = lambda channels, filters, groups=1: problem(
-        0, 1, channels, filters, groups, (8, 8), (3, 3), (2, 2), (1, 1), (1, 1))
+        0, 1, channels, filters, groups, (8, 8), (3, 3), (2, 2), (1, 1), (1, 1)
+    )
     assert indirect.suits(of(3, 64).forward)
     assert indirect.suits(of(3, 64).weights)
     assert not indirect.suits(of(3, 64).back)
-    assert not indirect.suits(of(3, 17).forward)                     # half of the second vector would be empty
+    assert not indirect.suits(of(3, 17).forward)  # half of the second vector would be empty
     assert not indirect.suits(of(16, 16, 2).forward)
 
 

@@ -1,14 +1,16 @@
 """Winograd's convolution of float32 against im2col in float64: sizes, paddings, channels that fill
 no vector, layouts.
 """
+
 from __future__ import annotations
 
-from tests.support import conv_problem
 import numpy as np
 import pytest
-from tests.support.conv_problem import check, im2col, innermost, on_three_cores
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests.support import conv_problem
+from tests.support.conv_problem import check, im2col, innermost, on_three_cores
 
 pytest.importorskip("numba")
 
@@ -18,7 +20,9 @@ from rushlight.kernels.conv import plan
 
 
 def problem(seed, images, channels, filters, size, padding):
-    return conv_problem.problem(seed, images, channels, filters, 1, size, (3, 3), (1, 1), padding, (1, 1))
+    return conv_problem.problem(
+        seed, images, channels, filters, 1, size, (3, 3), (1, 1), padding, (1, 1)
+    )
 
 
 def near(ours, theirs):
@@ -40,8 +44,10 @@ def test_winograd_is_im2col(data):
     check(winograd, s, near)
 
 
-@pytest.mark.parametrize("shape", [
-    (3, 130, 150, (9, 9), (1, 1)), (2, 16, 32, (60, 61), (1, 1)), (300, 64, 16, (4, 4), (1, 1))])
+@pytest.mark.parametrize(
+    "shape",
+    [(3, 130, 150, (9, 9), (1, 1)), (2, 16, 32, (60, 61), (1, 1)), (300, 64, 16, (4, 4), (1, 1))],
+)
 def test_large_shapes(shape):
     check(winograd, problem(0, *shape), near)
 
@@ -56,7 +62,9 @@ def test_results_lie_as_the_images():
     assert last(winograd.conv(s.forward, innermost(s.x), s.w))
     assert last(winograd.conv(s.back, innermost(s.g), s.w))
     assert winograd.conv(s.forward, s.x, s.w).flags.c_contiguous
-    assert np.array_equal(winograd.conv(s.forward, innermost(s.x), s.w), winograd.conv(s.forward, s.x, s.w))
+    assert np.array_equal(
+        winograd.conv(s.forward, innermost(s.x), s.w), winograd.conv(s.forward, s.x, s.w)
+    )
 
 
 def inexact(*calls):
@@ -71,8 +79,11 @@ def test_numbers_far_above_the_mean_are_for_other_loops(value):
     """Their rounding, or what is not finite, would reach results that never see them."""
     s = problem(3, 8, 16, 16, (16, 16), (1, 1))
     s.x[3, 2, 7, 7] = s.g[3, 2, 7, 7] = value
-    inexact((winograd.conv, s.forward, s.x, s.w), (winograd.conv, s.back, s.g, s.w),
-            (winograd.conv_weight_grad, s.weights, s.g, s.x))
+    inexact(
+        (winograd.conv, s.forward, s.x, s.w),
+        (winograd.conv, s.back, s.g, s.w),
+        (winograd.conv_weight_grad, s.weights, s.g, s.x),
+    )
     made, expected = conv(s.x, s.w, (1, 1), (1, 1), (1, 1), 1), im2col.conv(s.forward, s.x, s.w)
     seen = np.zeros((16, 16), bool)
     seen[6:9, 6:9] = True
@@ -88,13 +99,25 @@ def test_weights_that_are_not_finite():
 def test_which_go_by_it():
     def suits(images, channels, filters, size, kernel=(3, 3), stride=1, groups=1):
         f4 = np.dtype(np.float32)
-        return winograd.suits(plan("conv", f4, f4, (images, channels, size, size), (filters, channels // groups, *kernel),
-                                   (stride, stride), (1, 1), (1, 1), groups))
+        return winograd.suits(
+            plan(
+                "conv",
+                f4,
+                f4,
+                (images, channels, size, size),
+                (filters, channels // groups, *kernel),
+                (stride, stride),
+                (1, 1),
+                (1, 1),
+                groups,
+            )
+        )
+
     assert suits(8, 64, 64, 16)
     assert suits(8, 64, 64, 7)
-    assert not suits(800, 64, 64, 1)                             # a quarter of each tile
+    assert not suits(800, 64, 64, 1)  # a quarter of each tile
     assert not suits(8, 3, 64, 16)
     assert not suits(8, 64, 64, 16, stride=2)
     assert not suits(8, 64, 64, 16, kernel=(5, 5))
     assert not suits(8, 64, 64, 16, groups=2)
-    assert not suits(8, 512, 512, 4)                             # 32 tiles
+    assert not suits(8, 512, 512, 4)  # 32 tiles

@@ -1,5 +1,5 @@
-"""Linear algebra by its own stories: what factors are for, equations, gradients of Hermitian and complex matrices, what is
-nearly or quite singular, empty, in stacks, and what is refused."""
+"""Linear algebra by its own stories: what factors are for, equations, gradients of Hermitian and
+complex matrices, what is nearly or quite singular, empty, in stacks, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.base import dependencies
 from rushlight.autograd import grad, gradcheck, gradgradcheck
+from rushlight.base import dependencies
 from rushlight.fast import policy
 from tests.support.programs import Programs, outcome
 
@@ -40,7 +40,7 @@ def close(a, b, tol=1e-9):
     np.testing.assert_allclose(np.asarray(a), np.asarray(b), tol, tol)
 
 
-# -- factors multiply to what they are factors of -----------------------------------------------------------------------
+# -- factors multiply to what they are factors of --------------------------------------------------
 
 SHAPES = [(3, 3), (4, 2), (2, 4), (2, 3, 3), (2, 1, 3, 2), (0, 3), (3, 0), (0, 2, 2)]
 
@@ -62,7 +62,10 @@ def test_factors_multiply_to_the_matrix(shape, kind):
 @each_kind
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (0, 0), (0, 2, 2)])
 def test_factors_of_square_matrices(shape, kind):
-    a, h = tensor(matrix(*shape, kind=kind)), tensor(positive(*shape, kind=kind) if 0 not in shape else matrix(*shape))
+    a, h = (
+        tensor(matrix(*shape, kind=kind)),
+        tensor(positive(*shape, kind=kind) if 0 not in shape else matrix(*shape)),
+    )
     values, vectors = linalg.eig(a)
     close(a.to(vectors.dtype) @ vectors, vectors * values.unsqueeze(-2))
     values, vectors = linalg.eigh(h)
@@ -72,7 +75,11 @@ def test_factors_of_square_matrices(shape, kind):
     close(upper.mH @ upper, h)
     b = tensor(matrix(*shape[:-1], 2, kind=str(h.dtype).removeprefix("torch.")))
     for hermitian in (False, True) if kind == "float64" or not h.is_complex() else (True,):
-        close(h @ linalg.ldl_solve(*linalg.ldl_factor(h, hermitian=hermitian), b, hermitian=hermitian), b)
+        close(
+            h
+            @ linalg.ldl_solve(*linalg.ldl_factor(h, hermitian=hermitian), b, hermitian=hermitian),
+            b,
+        )
     close(h @ rushlight.cholesky_solve(b, lower), b)
     close(h @ rushlight.cholesky_inverse(lower), np.broadcast_to(np.eye(shape[-1]), h.shape))
 
@@ -86,7 +93,7 @@ def test_lu_solves_what_it_says(kind, left, adjoint):
     close(((a.mH if adjoint else a) @ x) if left else (x @ (a.mH if adjoint else a)), b)
 
 
-# -- gradients ----------------------------------------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------------------
 # of Hermitian matrices, and of what does not depend on the phase of vectors
 
 
@@ -131,7 +138,8 @@ def test_derivatives_of_real_and_complex_matrices(name, kind):
 
 
 def check_second(function, x):
-    """AssertionError unless the second derivative along a random direction is what finite differences say."""
+    """AssertionError unless the second derivative along a random direction is what finite
+    differences say."""
     outs = [t for t in as_tuple(function(x)) if t.requires_grad]
     seeds = [tensor(matrix(*t.shape, kind=str(t.dtype)[6:])) for t in outs]
     direction = matrix(*x.shape, 1, kind=str(x.dtype)[6:])[..., 0]
@@ -140,11 +148,17 @@ def check_second(function, x):
         t = tensor(a, requires_grad=True)
         found = [o for o in as_tuple(function(t)) if o.requires_grad]
         return t, grad(found, t, seeds, create_graph=True)[0]
+
     t, g = gradient(x.detach().numpy())
     found = np.vdot(grad(g, t, tensor(direction))[0].numpy(), direction).real
-    ends = [gradient(x.detach().numpy() + step * direction)[1].detach().numpy() for step in (1e-5, -1e-5)]
+    ends = [
+        gradient(x.detach().numpy() + step * direction)[1].detach().numpy()
+        for step in (1e-5, -1e-5)
+    ]
     slope = np.vdot(ends[0] - ends[1], direction).real / 2e-5
-    assert np.isclose(found, slope, 1e-4, 1e-4), f"the derivative is {found}, finite differences say {slope}"
+    assert np.isclose(found, slope, 1e-4, 1e-4), (
+        f"the derivative is {found}, finite differences say {slope}"
+    )
 
 
 def as_tuple(value):
@@ -156,16 +170,25 @@ def as_tuple(value):
 @pytest.mark.parametrize("name", ["svd", "svdvals", "qr", "lu", "pinv", "nuclear norm"])
 def test_derivatives_of_matrices_that_are_not_square(name, kind, shape):
     def function(a):
-        return FREE[name](a) if name != "svd" else (
-            lambda u, s, vh: (phase_free(u), s, phase_free(vh)))(*linalg.svd(a, full_matrices=False))
+        return (
+            FREE[name](a)
+            if name != "svd"
+            else (lambda u, s, vh: (phase_free(u), s, phase_free(vh)))(
+                *linalg.svd(a, full_matrices=False)
+            )
+        )
+
     assert gradcheck(function, (tensor(matrix(*shape, kind=kind), requires_grad=True),))
 
 
 def test_a_loss_that_depends_on_the_phase_is_refused(oracle):
     """Eigenvectors times any number of size 1 are eigenvectors."""
     a = tensor(matrix(3, 3, kind="complex128"), requires_grad=True)
-    for loss in (lambda: linalg.eigh(hermitian(a))[1].imag.sum(), lambda: linalg.svd(a)[0].imag.sum(),
-                 lambda: linalg.eig(a)[1].imag.sum()):
+    for loss in (
+        lambda: linalg.eigh(hermitian(a))[1].imag.sum(),
+        lambda: linalg.svd(a)[0].imag.sum(),
+        lambda: linalg.eig(a)[1].imag.sum(),
+    ):
         with pytest.raises(RuntimeError, match="specified up to multiplication"):
             loss().backward()
 
@@ -182,15 +205,20 @@ def test_equal_singular_values_have_a_gradient_where_it_exists():
     close(x.grad, np.eye(3))
 
 
-# -- singular, or nearly ------------------------------------------------------------------------------------------------
+# -- singular, or nearly ---------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_the_determinant_of_a_singular_matrix_has_derivatives(rank):
-    """Its gradient is the matrix of cofactors; at rank 1 of 3 that is 0, and only the second derivative is not."""
+    """Its gradient is the matrix of cofactors; at rank 1 of 3 that is 0, and only the second
+    derivative is not."""
     a = (matrix(3, rank) @ matrix(rank, 3)) if rank else np.zeros((3, 3))
     x = tensor(a, requires_grad=True)
-    g, = grad(linalg.det(x), x, create_graph=True)
-    minors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)] for i in range(3)]
+    (g,) = grad(linalg.det(x), x, create_graph=True)
+    minors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)]
+        for i in range(3)
+    ]
     close(g.detach(), minors)
     assert gradgradcheck(lambda x: linalg.det(x), (x,))
 
@@ -211,7 +239,10 @@ def test_a_nearly_singular_system_is_solved_as_well_as_it_can_be():
 def test_the_exponential_of_a_matrix_that_is_known():
     """Of a Jordan block e^a (1, t, t^2/2, ...), and of a rotation."""
     block = np.eye(4, k=1) + 0.3 * np.eye(4)
-    powers = [[1 / float(np.prod(range(1, j - i + 1))) if j >= i else 0.0 for j in range(4)] for i in range(4)]
+    powers = [
+        [1 / float(np.prod(range(1, j - i + 1))) if j >= i else 0.0 for j in range(4)]
+        for i in range(4)
+    ]
     close(linalg.matrix_exp(tensor(block)), np.exp(0.3) * np.array(powers))
     turn = rushlight.tensor([[0.0, -2.0], [2.0, 0.0]], dtype=rushlight.float64)
     close(linalg.matrix_exp(turn), [[np.cos(2), -np.sin(2)], [np.sin(2), np.cos(2)]])
@@ -225,14 +256,21 @@ def test_singular_matrices_in_a_stack_are_told_apart():
     close(inverse[2], np.eye(2) / 2)
     factor, info = linalg.cholesky_ex(stack)
     assert info.tolist() == [0, 2, 0]
-    close(factor[2], np.eye(2) * 2 ** 0.5)
-    assert linalg.solve_ex(stack, rushlight.ones(3, 2, 1, dtype=rushlight.float64)).info.tolist() == [0, 2, 0]
+    close(factor[2], np.eye(2) * 2**0.5)
+    assert linalg.solve_ex(
+        stack, rushlight.ones(3, 2, 1, dtype=rushlight.float64)
+    ).info.tolist() == [0, 2, 0]
     assert linalg.matrix_rank(stack).tolist() == [2, 1, 2]
 
 
-# -- what is refused ------------------------------------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------------------
 
-ONES, EYE, VECTOR, WIDE = (lambda t: t.ones(2, 2)), (lambda t: t.eye(2)), (lambda t: t.ones(2)), (lambda t: t.ones(2, 3))
+ONES, EYE, VECTOR, WIDE = (
+    (lambda t: t.ones(2, 2)),
+    (lambda t: t.eye(2)),
+    (lambda t: t.ones(2)),
+    (lambda t: t.ones(2, 3)),
+)
 STACK = lambda t: t.stack([t.eye(2), t.ones(2, 2)])
 REFUSED = {
     "inv singular": lambda t: t.linalg.inv(ONES(t)),
@@ -294,11 +332,18 @@ def refusal(call, module):
 
 
 def test_matrix_exp_in_single_precision_is_exact_to_the_last_place():
-    x = np.random.default_rng(0).standard_normal((50, 8, 8)) * np.logspace(-2, 0.5, 50)[:, None, None]
+    x = (
+        np.random.default_rng(0).standard_normal((50, 8, 8))
+        * np.logspace(-2, 0.5, 50)[:, None, None]
+    )
     for dtype, wide in (("float32", "float64"), ("complex64", "complex128")):
-        a = rushlight.tensor(x).to(getattr(rushlight, dtype)) * (1 if dtype == "float32" else 1 + 0.5j)
+        a = rushlight.tensor(x).to(getattr(rushlight, dtype)) * (
+            1 if dtype == "float32" else 1 + 0.5j
+        )
         exact = rushlight.linalg.matrix_exp(a.to(getattr(rushlight, wide)))
-        error = (rushlight.linalg.matrix_exp(a) - exact).abs().amax((-1, -2)) / exact.abs().amax((-1, -2))
+        error = (rushlight.linalg.matrix_exp(a) - exact).abs().amax((-1, -2)) / exact.abs().amax(
+            (-1, -2)
+        )
         assert error.max() < 1e-7
 
 
@@ -306,8 +351,16 @@ def test_matrix_exp_in_single_precision_is_exact_to_the_last_place():
 def test_vander_has_torchs_bits_dtypes_and_strides(oracle, dtype):
     def made(torch):
         x = torch.tensor([-1.7, 0.0, 0.3, 3.0, -2.0]).to(getattr(torch, dtype))
-        all_of_them = [torch.vander(x, n, increasing=rise) for n in (0, 1, 2, 9, None) for rise in (True, False)]
-        return [[str(y.dtype).split(".")[1], list(y.shape), list(y.stride()), str(y.tolist())] for y in all_of_them]
+        all_of_them = [
+            torch.vander(x, n, increasing=rise)
+            for n in (0, 1, 2, 9, None)
+            for rise in (True, False)
+        ]
+        return [
+            [str(y.dtype).split(".")[1], list(y.shape), list(y.stride()), str(y.tolist())]
+            for y in all_of_them
+        ]
+
     assert made(rushlight) == oracle(made)
 
 
@@ -318,12 +371,17 @@ def test_what_torch_refuses_is_refused_in_its_words(oracle, name):
     kind, text = refusal(REFUSED[name], rushlight)
     if kind != "LinAlgError" and expected[0] == "LinAlgError":
         pytest.fail(f"{kind}, not LinAlgError")
-    assert kind == "LinAlgError" if expected[0] == "LinAlgError" else issubclass(getattr(linalg, kind, RuntimeError),
-                                                                                 RuntimeError)
+    assert (
+        kind == "LinAlgError"
+        if expected[0] == "LinAlgError"
+        else issubclass(getattr(linalg, kind, RuntimeError), RuntimeError)
+    )
     assert text == expected[1]
 
 
-@pytest.mark.parametrize("call", [linalg.inv, linalg.det, linalg.svd, rushlight.trace, linalg.vector_norm, linalg.cond])
+@pytest.mark.parametrize(
+    "call", [linalg.inv, linalg.det, linalg.svd, rushlight.trace, linalg.vector_norm, linalg.cond]
+)
 def test_what_is_no_tensor_is_a_type_error(call):
     with pytest.raises((TypeError, AttributeError)):
         call("seven")
@@ -334,37 +392,71 @@ def test_an_error_is_a_linalg_error_and_names_the_line():
         linalg.inv(rushlight.zeros(2, 2))
 
 
-# -- names, fields, choices -----------------------------------------------------------------------------------------------
+# -- names, fields, choices ------------------------------------------------------------------------
+
 
 def test_the_namespace_is_torchs(oracle):
-    names = oracle(lambda torch: [n for n in dir(torch.linalg) if n.islower() and not n.startswith("_")
-                                  and callable(getattr(torch.linalg, n))])
+    names = oracle(
+        lambda torch: [
+            n
+            for n in dir(torch.linalg)
+            if n.islower() and not n.startswith("_") and callable(getattr(torch.linalg, n))
+        ]
+    )
     assert not [name for name in names if not hasattr(linalg, name)]
 
 
-SHOWN = sorted({f for f in [*vars(linalg).values(), rushlight.kron, rushlight.cov, rushlight.cdist, rushlight.vdot,
-                            rushlight.svd_lowrank, rushlight.cholesky_solve, rushlight.renorm, rushlight.addbmm]
-                if callable(f) and ">>>" in (f.__doc__ or "")}, key=lambda f: f.__name__)
+SHOWN = sorted(
+    {
+        f
+        for f in [
+            *vars(linalg).values(),
+            rushlight.kron,
+            rushlight.cov,
+            rushlight.cdist,
+            rushlight.vdot,
+            rushlight.svd_lowrank,
+            rushlight.cholesky_solve,
+            rushlight.renorm,
+            rushlight.addbmm,
+        ]
+        if callable(f) and ">>>" in (f.__doc__ or "")
+    },
+    key=lambda f: f.__name__,
+)
 
 
 @pytest.mark.parametrize("function", SHOWN, ids=lambda f: f.__name__)
 def test_the_examples_are_true(function):
-    test = doctest.DocTestParser().get_doctest(function.__doc__, {"rushlight": rushlight}, function.__name__, None, 0)
+    test = doctest.DocTestParser().get_doctest(
+        function.__doc__, {"rushlight": rushlight}, function.__name__, None, 0
+    )
     out = io.StringIO()
     assert doctest.DocTestRunner(verbose=False).run(test, out=out.write).failed == 0, out.getvalue()
 
 
 RETURNED = {
-    "eigh": lambda t: t.linalg.eigh(t.eye(2)), "eig": lambda t: t.linalg.eig(t.eye(2)),
-    "svd": lambda t: t.linalg.svd(t.eye(2)), "qr": lambda t: t.linalg.qr(t.eye(2)), "lu": lambda t: t.linalg.lu(t.eye(2)),
-    "slogdet": lambda t: t.linalg.slogdet(t.eye(2)), "old slogdet": lambda t: t.slogdet(t.eye(2)),
-    "inv_ex": lambda t: t.linalg.inv_ex(t.eye(2)), "solve_ex": lambda t: t.linalg.solve_ex(t.eye(2), t.ones(2)),
-    "cholesky_ex": lambda t: t.linalg.cholesky_ex(t.eye(2)), "lstsq": lambda t: t.linalg.lstsq(t.eye(2), t.eye(2)),
-    "lu_factor": lambda t: t.linalg.lu_factor(t.eye(2)), "ldl_factor": lambda t: t.linalg.ldl_factor(t.eye(2)),
-    "lu_factor_ex": lambda t: t.linalg.lu_factor_ex(t.eye(2)), "old svd": lambda t: t.svd(t.eye(2)),
-    "ldl_factor_ex": lambda t: t.linalg.ldl_factor_ex(t.eye(2)), "old qr": lambda t: t.qr(t.eye(2)),
-    "geqrf": lambda t: t.geqrf(t.eye(2)), "triangular_solve": lambda t: t.triangular_solve(t.eye(2), t.eye(2)),
-    "lu_unpack": lambda t: t.lu_unpack(*t.linalg.lu_factor(t.eye(2))), "old lu": lambda t: t.lu(t.eye(2), get_infos=True),
+    "eigh": lambda t: t.linalg.eigh(t.eye(2)),
+    "eig": lambda t: t.linalg.eig(t.eye(2)),
+    "svd": lambda t: t.linalg.svd(t.eye(2)),
+    "qr": lambda t: t.linalg.qr(t.eye(2)),
+    "lu": lambda t: t.linalg.lu(t.eye(2)),
+    "slogdet": lambda t: t.linalg.slogdet(t.eye(2)),
+    "old slogdet": lambda t: t.slogdet(t.eye(2)),
+    "inv_ex": lambda t: t.linalg.inv_ex(t.eye(2)),
+    "solve_ex": lambda t: t.linalg.solve_ex(t.eye(2), t.ones(2)),
+    "cholesky_ex": lambda t: t.linalg.cholesky_ex(t.eye(2)),
+    "lstsq": lambda t: t.linalg.lstsq(t.eye(2), t.eye(2)),
+    "lu_factor": lambda t: t.linalg.lu_factor(t.eye(2)),
+    "ldl_factor": lambda t: t.linalg.ldl_factor(t.eye(2)),
+    "lu_factor_ex": lambda t: t.linalg.lu_factor_ex(t.eye(2)),
+    "old svd": lambda t: t.svd(t.eye(2)),
+    "ldl_factor_ex": lambda t: t.linalg.ldl_factor_ex(t.eye(2)),
+    "old qr": lambda t: t.qr(t.eye(2)),
+    "geqrf": lambda t: t.geqrf(t.eye(2)),
+    "triangular_solve": lambda t: t.triangular_solve(t.eye(2), t.eye(2)),
+    "lu_unpack": lambda t: t.lu_unpack(*t.linalg.lu_factor(t.eye(2))),
+    "old lu": lambda t: t.lu(t.eye(2), get_infos=True),
 }
 
 
@@ -373,8 +465,16 @@ RETURNED = {
 def test_fields_have_torchs_names(oracle, name):
     def told(module):
         made = RETURNED[name](module)
-        return [type(made).__name__, repr(made).partition("(")[0],
-                *[p.strip().partition("=")[0] for p in repr(made).splitlines()[1:] if "=" in p.partition("(")[0]]]
+        return [
+            type(made).__name__,
+            repr(made).partition("(")[0],
+            *[
+                p.strip().partition("=")[0]
+                for p in repr(made).splitlines()[1:]
+                if "=" in p.partition("(")[0]
+            ],
+        ]
+
     ours, theirs = told(rushlight), oracle(told)
     assert ours[0] == theirs[0].rpartition(".")[2]
     assert ours[1:] == theirs[1:]
@@ -393,7 +493,8 @@ def test_a_pseudo_inverse_is_what_penrose_says():
 
 def test_a_chain_is_multiplied_in_the_cheapest_order():
     from rushlight.ops.linalg.products_api import splits
-    best = splits([30, 35, 15, 5, 10, 20, 25])                        # the example of Cormen et al., 15.2
+
+    best = splits([30, 35, 15, 5, 10, 20, 25])  # the example of Cormen et al., 15.2
     assert (best[0, 5], best[0, 2], best[3, 5]) == (2, 0, 4)
 
 
@@ -414,27 +515,38 @@ def test_random_projections_find_what_is_there():
 def test_distances_of_near_points_are_exact():
     """Products of matrices would lose them: 1e8 and 1e8 + 1 are 1 apart."""
     a = rushlight.tensor([[1e8, 0.0]], dtype=rushlight.float64)
-    assert rushlight.cdist(a, a + 1).tolist() == [[2 ** 0.5]]
+    assert rushlight.cdist(a, a + 1).tolist() == [[2**0.5]]
 
 
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize(("offset", "scale"), [(0, 1), (100, 1), (1e4, 1), (0, 1e-3)])
-@pytest.mark.parametrize(("x", "y"), [((200, 128), (60, 128)), ((3, 1, 40, 100), (2, 50, 100)), ((4, 10, 70), (40, 70))])
+@pytest.mark.parametrize(
+    ("x", "y"), [((200, 128), (60, 128)), ((3, 1, 40, 100), (2, 50, 100)), ((4, 10, 70), (40, 70))]
+)
 def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
     """Of points far from 0, of points beside each other, and of those that are the same."""
-    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf)
+    monkeypatch.setattr(
+        policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf
+    )
     a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
     b[..., :20, :] = a.reshape(-1, x[-1])[:20]
     b[..., 10:20, :] *= 1 + 1e-5
-    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
+    expected = np.linalg.norm(
+        a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1
+    )
     assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0)
     a.reshape(-1)[5], b.reshape(-1)[-7] = np.inf, np.nan
-    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
+    expected = np.linalg.norm(
+        a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1
+    )
     assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0, equal_nan=True)
 
 
 def test_distances_of_many_points_take_little_memory():
-    a, b = rushlight.rand(300, 40), rushlight.rand(200, 40)           # more differences than are held at a time
+    a, b = (
+        rushlight.rand(300, 40),
+        rushlight.rand(200, 40),
+    )  # more differences than are held at a time
     close(rushlight.cdist(a, b), np.linalg.norm(a.numpy()[:, None] - b.numpy(), axis=-1), 1e-5)
 
 
@@ -445,7 +557,7 @@ def test_distances_of_pairs_are_those_above_the_diagonal(shape):
     between = x.detach().numpy()[:, None] - x.detach().numpy()
     close(made.detach(), np.linalg.norm(between, axis=-1)[np.triu_indices(shape[0], 1)], 1e-12)
     assert made.grad_fn.name() == "PdistBackward0"
-    if shape == (6, 4):                           # the distances on the diagonal, which have no slope, have no part in it
+    if shape == (6, 4):  # the distances on the diagonal, which have no slope, have no part in it
         assert gradcheck(rushlight.nn.functional.pdist, (x,))
         assert gradgradcheck(rushlight.nn.functional.pdist, (x,))
 
@@ -453,9 +565,14 @@ def test_distances_of_pairs_are_those_above_the_diagonal(shape):
 def test_common_functions_need_no_scipy():
     import subprocess
     import sys
-    program = ("import sys; sys.modules['scipy'] = None; import rushlight as t; x = t.eye(3) * 2; l = t.linalg;"
-               "[f(x) for f in (l.inv, l.det, l.slogdet, l.svd, l.eigh, l.eig, l.qr, l.cholesky, l.norm, l.pinv, l.cond,"
-               "l.matrix_rank, t.trace, t.logdet)]; l.solve(x, x); t.cdist(x, x); l.matrix_norm(x, 'nuc')")
+
+    program = (
+        "import sys; sys.modules['scipy'] = None; import rushlight as t; x = t.eye(3) * 2; l = "
+        "t.linalg;"
+        "[f(x) for f in (l.inv, l.det, l.slogdet, l.svd, l.eigh, l.eig, l.qr, l.cholesky, l.norm, "
+        "l.pinv, l.cond,"
+        "l.matrix_rank, t.trace, t.logdet)]; l.solve(x, x); t.cdist(x, x); l.matrix_norm(x, 'nuc')"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -483,7 +600,9 @@ def test_determinants_of_what_is_not_finite():
     made.sum().backward()
     assert made[0].isnan()
     assert x.grad[0].isnan().all()
-    np.testing.assert_allclose(x.grad[1:3].numpy(), [[[3, -1], [-1, 2]], [[4, -2], [-2, 1]]], rtol=1e-5)
+    np.testing.assert_allclose(
+        x.grad[1:3].numpy(), [[[3, -1], [-1, 2]], [[4, -2], [-2, 1]]], rtol=1e-5
+    )
 
 
 program = Programs()
@@ -492,16 +611,22 @@ program = Programs()
 @program.found_in("torch tests")
 def what_linear_algebra_refuses(torch):
     a = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 2.0]])
-    return [outcome(torch.linalg.vector_norm, a, "fro"),
-            outcome(torch.linalg.matrix_power, a[:, :2], 1.5), outcome(torch.tensordot, a, a, ([0], [5])),
-            torch.tensordot(a, a, ([-1], [-1]))]
+    return [
+        outcome(torch.linalg.vector_norm, a, "fro"),
+        outcome(torch.linalg.matrix_power, a[:, :2], 1.5),
+        outcome(torch.tensordot, a, a, ([0], [5])),
+        torch.tensordot(a, a, ([-1], [-1])),
+    ]
 
 
 @pytest.mark.origin("tutorials")
 def test_which_of_several_has_no_cholesky_factor(oracle):
     def infos(t):
-        matrices = t.tensor([[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
+        matrices = t.tensor(
+            [[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]]
+        )
         return t.linalg.cholesky_ex(matrices).info
+
     assert infos(rushlight).tolist() == oracle(infos).tolist() == [2, 0, 2]
 
 

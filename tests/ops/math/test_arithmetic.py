@@ -1,4 +1,5 @@
-"""Sums, products and quotients: small integers beside large numbers, no elements, alpha, rounding."""
+"""Sums, products and quotients: small integers beside large numbers, no elements, alpha,
+rounding."""
 
 from __future__ import annotations
 

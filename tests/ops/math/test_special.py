@@ -1,4 +1,5 @@
-"""Special functions at hard places, against 40 digits of mpmath; seldom called elementwise ops; torch's conventions."""
+"""Special functions at hard places, against 40 digits of mpmath; seldom called elementwise ops;
+torch's conventions."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import rushlight
 from rushlight import special
 
-HARD = {                                          # computed by mpmath 1.3 with 40 digits
+HARD = {  # computed by mpmath 1.3 with 40 digits
     "erfcx": [(50.0, 0.0112815362653237725), (-3.0, 16205.988853999586625)],
     "log_ndtr": [(-100.0, -5005.5242086942050886), (9.0, -1.1285884059538406478e-19)],
     "ndtri": [(1e-300, -37.047096299361199237)],
@@ -58,24 +59,31 @@ def test_hard_values(name):
 
 
 def in_units(found, expected):
-    """The largest distance from the exact values, in units of their last place in single precision."""
+    """The largest distance from the exact values, in units of their last place in single
+    precision."""
     single = np.abs(expected.astype(np.float32))
     usual = np.isfinite(single) & (single >= np.finfo(np.float32).tiny)
-    return np.max(np.abs(found.numpy()[usual].astype(float) - expected[usual]) / np.spacing(single[usual]))
+    return np.max(
+        np.abs(found.numpy()[usual].astype(float) - expected[usual]) / np.spacing(single[usual])
+    )
 
 
 def test_the_inverse_of_erf_in_single_precision():
     rng = np.random.default_rng(0)
     from scipy.special import erfinv
+
     near_one = 1 - 10 ** rng.uniform(-7.5, 0, 20000)
     for x in (rng.uniform(-1, 1, 20000), near_one, -near_one, 10 ** rng.uniform(-37, 0, 20000)):
         x = x.astype(np.float32)
         assert in_units(special.erfinv(rushlight.tensor(x)), erfinv(x.astype(float))) < 0.51
 
 
-@pytest.mark.parametrize("most", [1, 3, 40, pytest.param(1e6, marks=pytest.mark.exhaustive)])  # 1e6: 30 s in SciPy
+@pytest.mark.parametrize(
+    "most", [1, 3, 40, pytest.param(1e6, marks=pytest.mark.exhaustive)]
+)  # 1e6: 30 s in SciPy
 def test_digamma_and_its_derivative_in_single_precision(most):
     from scipy.special import digamma, zeta
+
     x = np.random.default_rng(0).uniform(-most, most, 5000).astype(np.float32)
     assert in_units(special.digamma(rushlight.tensor(x)), digamma(x.astype(float))) < 0.51
     assert in_units(special.polygamma(1, rushlight.tensor(x)), zeta(2, x.astype(float))) < 0.51
@@ -85,22 +93,40 @@ def test_digamma_and_its_derivative_in_single_precision(most):
 @pytest.mark.parametrize("name", ["erfinv", "digamma"])
 def test_the_ends_of_the_domain(oracle, name, dtype):
     def ends(lib):
-        x = lib.tensor([0.0, -0.0, 1, -1, -2, 1.5, -1.5, math.inf, -math.inf, math.nan, -0.5], dtype=getattr(lib, dtype))
+        x = lib.tensor(
+            [0.0, -0.0, 1, -1, -2, 1.5, -1.5, math.inf, -math.inf, math.nan, -0.5],
+            dtype=getattr(lib, dtype),
+        )
         y = getattr(lib, name)(x).double()
         return lib.stack((y, lib.signbit(y.nan_to_num()).double()))
-    np.testing.assert_allclose(ends(rushlight).numpy(), oracle(ends), rtol=1e-2 if dtype[0] == "b" else 2e-3)
+
+    np.testing.assert_allclose(
+        ends(rushlight).numpy(), oracle(ends), rtol=1e-2 if dtype[0] == "b" else 2e-3
+    )
 
 
 def test_hard_values_of_functions_with_settings():
-    assert special.polygamma(3, number(-2.5)).item() == pytest.approx(194.74787621918762242, rel=1e-13)
-    assert special.polygamma(60, number(0.7)).item() == pytest.approx(-2.3398844351829916315e91, rel=1e-12)
-    assert special.multigammaln(number(7.5), 4).item() == pytest.approx(27.997858908956221995, rel=1e-13)
+    assert special.polygamma(3, number(-2.5)).item() == pytest.approx(
+        194.74787621918762242, rel=1e-13
+    )
+    assert special.polygamma(60, number(0.7)).item() == pytest.approx(
+        -2.3398844351829916315e91, rel=1e-12
+    )
+    assert special.multigammaln(number(7.5), 4).item() == pytest.approx(
+        27.997858908956221995, rel=1e-13
+    )
     assert special.digamma(number(1.4616321449683623)).item() == pytest.approx(0, abs=1e-16)
 
 
-@pytest.mark.parametrize("name", ["i0", "erfinv", "special_erfcx", "special_ndtri", "lgamma", "special_airy_ai"])
+@pytest.mark.parametrize(
+    "name", ["i0", "erfinv", "special_erfcx", "special_ndtri", "lgamma", "special_airy_ai"]
+)
 def test_half_types_are_single_precision_rounded(name):
-    f = getattr(special, name.removeprefix("special_")) if name.startswith("special_") else getattr(rushlight, name)
+    f = (
+        getattr(special, name.removeprefix("special_"))
+        if name.startswith("special_")
+        else getattr(rushlight, name)
+    )
     x = rushlight.tensor([0.25, 0.5, 0.875])
     for half in (rushlight.float16, rushlight.bfloat16):
         assert rushlight.equal(f(x.to(half)), f(x).to(half))
@@ -114,8 +140,15 @@ def test_members_are_torchs(oracle):
 
 
 def test_aliases_are_the_functions_themselves():
-    for theirs, ours in (("expit", "sigmoid"), ("psi", "digamma"), ("gammaln", "lgamma"), ("gammainc", "igamma"),
-                         ("multigammaln", "mvlgamma"), ("xlogy", "xlogy"), ("round", "round")):
+    for theirs, ours in (
+        ("expit", "sigmoid"),
+        ("psi", "digamma"),
+        ("gammaln", "lgamma"),
+        ("gammainc", "igamma"),
+        ("multigammaln", "mvlgamma"),
+        ("xlogy", "xlogy"),
+        ("round", "round"),
+    ):
         assert getattr(special, theirs) is getattr(rushlight, ours)
 
 
@@ -136,7 +169,9 @@ def test_what_torch_does_not_differentiate_says_so(name):
     a, x = rushlight.tensor([2.0], requires_grad=True), rushlight.tensor([3.0], requires_grad=True)
     y = getattr(rushlight, name)(a, x)
     assert y.requires_grad
-    with pytest.raises(NotImplementedError, match=f"derivative for 'self' of '{name}' is not implemented"):
+    with pytest.raises(
+        NotImplementedError, match=f"derivative for 'self' of '{name}' is not implemented"
+    ):
         y.sum().backward()
     getattr(rushlight, name)(a.detach(), x).sum().backward()
     density = 3 * math.exp(-3)
@@ -187,17 +222,24 @@ def test_float_power_is_double():
     assert rushlight.float_power(rushlight.tensor([2, 3]), -1).dtype is rushlight.float64
     assert rushlight.float_power(rushlight.tensor([2.0]), 1j).dtype is rushlight.complex128
     x = rushlight.tensor([2.0, 3.0])
-    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but the operation's result "
-                                           "requires dtype Double"):
+    with pytest.raises(
+        RuntimeError,
+        match="the base given to float_power_ has dtype Float but the operation's result "
+        "requires dtype Double",
+    ):
         x.float_power_(2)
     assert x.tolist() == [2, 3]
 
 
 def test_polar_of_different_dtypes_is_refused():
     r = rushlight.tensor([1.0])
-    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double"):
+    with pytest.raises(
+        RuntimeError, match="Expected object of scalar type Float but got scalar type Double"
+    ):
         rushlight.polar(r, r.double())
-    with pytest.raises(RuntimeError, match="Expected both inputs to be Half, Float or Double tensors"):
+    with pytest.raises(
+        RuntimeError, match="Expected both inputs to be Half, Float or Double tensors"
+    ):
         rushlight.polar(r, rushlight.tensor([1]))
 
 
@@ -210,13 +252,24 @@ def test_addcdiv_does_not_divide_integers():
 
 def test_divisors_wrap_as_torchs_do():
     a = rushlight.from_numpy(np.array([-128, 100], np.int8))
-    assert rushlight.lcm(a, rushlight.from_numpy(np.array([-128, 7], np.int8))).tolist() == [-128, -68]
+    assert rushlight.lcm(a, rushlight.from_numpy(np.array([-128, 7], np.int8))).tolist() == [
+        -128,
+        -68,
+    ]
     assert rushlight.gcd(rushlight.tensor([0, -4]), rushlight.tensor([0, 6])).tolist() == [0, 2]
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("hypot", [1, 2]), ("logaddexp", [1, 2]), ("fmax", [1j, 2]), ("heaviside", [1j, 2]), ("nextafter", [1, 2]),
-    ("gcd", [True, False])])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hypot", [1, 2]),
+        ("logaddexp", [1, 2]),
+        ("fmax", [1j, 2]),
+        ("heaviside", [1j, 2]),
+        ("nextafter", [1, 2]),
+        ("gcd", [True, False]),
+    ],
+)
 def test_what_torch_refuses_of_two_is_refused(name, value):
     x = rushlight.tensor(value)
     with pytest.raises(RuntimeError, match="not implemented|not yet implemented"):

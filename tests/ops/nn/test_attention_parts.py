@@ -1,4 +1,5 @@
-"""What a GPT's step is made of, where it takes short cuts: q, k and v as parts of one product, their gradients as one."""
+"""What a GPT's step is made of, where it takes short cuts: q, k and v as parts of one product,
+their gradients as one."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def attended(lib, x, order, heads=2, causal=True):
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (0, 0, 2)])
-@pytest.mark.parametrize("length", [5, 48])                # by NumPy, and by the loop
+@pytest.mark.parametrize("length", [5, 48])  # by NumPy, and by the loop
 def test_gradients_of_parts_of_one_product(oracle, order, length):
     x = np.random.default_rng(length).standard_normal((2, length, 96)).astype(np.float32)
     mine = attended(rushlight, x, order)
@@ -47,7 +48,7 @@ def test_gradients_side_by_side_are_not_copied():
 @pytest.mark.parametrize("order", [(1, 0), (0, 0), (0, 2)])
 def test_parts_that_do_not_lie_in_order_are_copied(order):
     x = np.arange(24.0).reshape(2, 12)
-    parts = [x[:, 4 * i:4 * i + 4] for i in order]
+    parts = [x[:, 4 * i : 4 * i + 4] for i in order]
     whole = rejoined(parts, 1)
     assert not np.shares_memory(whole, x)
     assert (whole == np.concatenate(parts, 1)).all()

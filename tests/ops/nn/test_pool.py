@@ -21,7 +21,8 @@ def test_pools_of_nothing():
 
 @pytest.mark.origin("torch tests")
 def test_return_indices_may_be_given_by_position():
-    """`max_pool2d_with_indices(x, 2, 2, 0, 1, False, False)` was a TypeError: two values for return_indices."""
+    """`max_pool2d_with_indices(x, 2, 2, 0, 1, False, False)` was a TypeError: two values for
+    return_indices."""
     F = rushlight.nn.functional
     for n in (1, 2, 3):
         x = rushlight.rand(1, 1, *[4] * n)

@@ -29,7 +29,8 @@ SPREADS = [
     "given", [lambda x: x, lambda x: x.T.contiguous().T, lambda x: x.repeat(40, 8)]
 )
 def test_deviations_at_the_ends_of_single_precision(given):
-    """As in double precision: squares that overflow, or are too small, or of numbers that differ in their last digits."""
+    """As in double precision: squares that overflow, or are too small, or of numbers that differ in
+    their last digits."""
     x = rushlight.tensor(SPREADS, requires_grad=True)
     made, expected = given(x).std(1), given(x.double()).std(1)
     assert rushlight.allclose(made, expected.float(), rtol=1e-6, atol=1e-38)

@@ -15,7 +15,11 @@ test_program = program.test()
 
 
 def matrix(torch, *shape):
-    return torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
+    return (
+        torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64)
+        .reshape(shape)
+        .requires_grad_()
+    )
 
 
 def weighted(torch, y):
@@ -23,7 +27,7 @@ def weighted(torch, y):
     return (y * matrix(torch, *y.shape).detach() ** 2).sum()
 
 
-# -- views that a tensor becomes ---------------------------------------------------------------------------------------
+# -- views that a tensor becomes -------------------------------------------------------------------
 
 
 @program
@@ -78,7 +82,10 @@ def who_has_saved_it_notices(torch):
 
 @program
 def a_leaf_that_requires_grad_does_not_turn(torch):
-    return [outcome(lambda: matrix(torch, 2, 3).t_()), outcome(lambda: matrix(torch, 2, 3).resize_(3))]
+    return [
+        outcome(lambda: matrix(torch, 2, 3).t_()),
+        outcome(lambda: matrix(torch, 2, 3).resize_(3)),
+    ]
 
 
 @program
@@ -92,7 +99,7 @@ def other_sizes(torch):
     return [x, list(y.shape), y.flatten()[:4], list(z.stride()), list(w.shape)]
 
 
-# -- as_strided --------------------------------------------------------------------------------------------------------
+# -- as_strided ------------------------------------------------------------------------------------
 
 
 @program
@@ -107,7 +114,7 @@ def memory_that_overlaps(torch):
 def memory_looked_at_twice(torch):
     x = matrix(torch, 2, 3)
     y = (x * 2).t().as_strided((2, 2), (1, 3), 1)
-    g, = torch.autograd.grad(weighted(torch, y * y), x, create_graph=True)
+    (g,) = torch.autograd.grad(weighted(torch, y * y), x, create_graph=True)
     return [y, g, torch.autograd.grad(weighted(torch, g * g), x)]
 
 
@@ -123,11 +130,15 @@ def a_write_through_any_strides(torch):
 @program
 def beyond_the_memory(torch):
     x = torch.zeros(4)
-    return [outcome(x.as_strided, (3,), (2,)), outcome(x.as_strided, (2,), (1,), 3), outcome(x.as_strided, (2,), (1, 1)),
-            outcome(x.as_strided, (2,), (-1,), 1)]
+    return [
+        outcome(x.as_strided, (3,), (2,)),
+        outcome(x.as_strided, (2,), (1,), 3),
+        outcome(x.as_strided, (2,), (1, 1)),
+        outcome(x.as_strided, (2,), (-1,), 1),
+    ]
 
 
-# -- writes through views whose base's gradient lies otherwise ---------------------------------------------------------
+# -- writes through views whose base's gradient lies otherwise -------------------------------------
 
 
 @program
@@ -151,25 +162,43 @@ def the_base_lies_transposed(torch):
     return [y, x.grad]
 
 
-# -- memory formats ----------------------------------------------------------------------------------------------------
+# -- memory formats --------------------------------------------------------------------------------
 
 
 @program
 def channels_last(torch):
     x = torch.arange(24.0).reshape(1, 2, 3, 4)
     y = x.contiguous(memory_format=torch.channels_last)
-    last = [x.to(memory_format=torch.channels_last), x.clone(memory_format=torch.channels_last), y.clone(), y.double(),
-            torch.empty_like(y), torch.zeros_like(x, memory_format=torch.channels_last), y * 2, y.contiguous(),
-            y.double(memory_format=torch.contiguous_format)]
-    return [y, [list(t.stride()) for t in last], y.is_contiguous(), y.is_contiguous(memory_format=torch.channels_last),
-            y.contiguous(memory_format=torch.channels_last) is y, str(torch.channels_last)]
+    last = [
+        x.to(memory_format=torch.channels_last),
+        x.clone(memory_format=torch.channels_last),
+        y.clone(),
+        y.double(),
+        torch.empty_like(y),
+        torch.zeros_like(x, memory_format=torch.channels_last),
+        y * 2,
+        y.contiguous(),
+        y.double(memory_format=torch.contiguous_format),
+    ]
+    return [
+        y,
+        [list(t.stride()) for t in last],
+        y.is_contiguous(),
+        y.is_contiguous(memory_format=torch.channels_last),
+        y.contiguous(memory_format=torch.channels_last) is y,
+        str(torch.channels_last),
+    ]
 
 
 @program
 def wrong_formats(torch):
     x = torch.zeros(2, 3)
-    return [outcome(x.contiguous, memory_format=torch.channels_last), outcome(x.clone, memory_format=torch.channels_last_3d),
-            x.is_contiguous(memory_format=torch.channels_last), outcome(x.contiguous, memory_format=torch.preserve_format)]
+    return [
+        outcome(x.contiguous, memory_format=torch.channels_last),
+        outcome(x.clone, memory_format=torch.channels_last_3d),
+        x.is_contiguous(memory_format=torch.channels_last),
+        outcome(x.contiguous, memory_format=torch.preserve_format),
+    ]
 
 
 @program
@@ -179,35 +208,61 @@ def gradients_go_through_formats(torch):
     return x.grad
 
 
-# -- what torch refuses ------------------------------------------------------------------------------------------------
+# -- what torch refuses ----------------------------------------------------------------------------
 
 
 @program
 def what_does_not_fit(torch):
     x, i = torch.zeros(3, 4), torch.tensor([0, 5])
-    calls = [lambda: torch.narrow(x, 2, 0, 1), lambda: torch.narrow(x, 0, 4, 0), lambda: x.movedim((0, 1), (0,)),
-             lambda: x.movedim((0, 0), (0, 1)), lambda: torch.take(x, torch.tensor([12])), lambda: torch.put(x, i, x),
-             lambda: x.index_select(0, i), lambda: x.index_add(0, i, torch.zeros(2, 4)), lambda: x.index_fill(0, i, 1),
-             lambda: x.gather(0, torch.tensor([[3]])), lambda: x.scatter(0, torch.tensor([[3]]), 1.0),
-             lambda: x.scatter_add(0, torch.tensor([[0]]), torch.zeros(1, 1, dtype=torch.float64)),
-             lambda: x.select_scatter(torch.zeros(3), 0, 0), lambda: torch.block_diag(torch.zeros(1, 1, 1)),
-             lambda: torch.cat([]), lambda: torch.stack([]), lambda: torch.hstack([]), lambda: torch.cat([x, x[0]]),
-             lambda: x.unflatten(1, (3, 2)), lambda: x.view(5), lambda: x.view(-1, -1), lambda: torch.meshgrid(x),
-             lambda: x.masked_scatter(x > -1, torch.zeros(3)), lambda: x.masked_fill(x > 0, 1j), lambda: x.hsplit(3),
-             lambda: x.tensor_split(0), lambda: torch.combinations(x), lambda: torch.arange(0, 5, -1),
-             lambda: torch.scatter_reduce(x, 0, torch.tensor([[0]]), x, "most"), lambda: torch.zeros(()).unbind()]
+    calls = [
+        lambda: torch.narrow(x, 2, 0, 1),
+        lambda: torch.narrow(x, 0, 4, 0),
+        lambda: x.movedim((0, 1), (0,)),
+        lambda: x.movedim((0, 0), (0, 1)),
+        lambda: torch.take(x, torch.tensor([12])),
+        lambda: torch.put(x, i, x),
+        lambda: x.index_select(0, i),
+        lambda: x.index_add(0, i, torch.zeros(2, 4)),
+        lambda: x.index_fill(0, i, 1),
+        lambda: x.gather(0, torch.tensor([[3]])),
+        lambda: x.scatter(0, torch.tensor([[3]]), 1.0),
+        lambda: x.scatter_add(0, torch.tensor([[0]]), torch.zeros(1, 1, dtype=torch.float64)),
+        lambda: x.select_scatter(torch.zeros(3), 0, 0),
+        lambda: torch.block_diag(torch.zeros(1, 1, 1)),
+        lambda: torch.cat([]),
+        lambda: torch.stack([]),
+        lambda: torch.hstack([]),
+        lambda: torch.cat([x, x[0]]),
+        lambda: x.unflatten(1, (3, 2)),
+        lambda: x.view(5),
+        lambda: x.view(-1, -1),
+        lambda: torch.meshgrid(x),
+        lambda: x.masked_scatter(x > -1, torch.zeros(3)),
+        lambda: x.masked_fill(x > 0, 1j),
+        lambda: x.hsplit(3),
+        lambda: x.tensor_split(0),
+        lambda: torch.combinations(x),
+        lambda: torch.arange(0, 5, -1),
+        lambda: torch.scatter_reduce(x, 0, torch.tensor([[0]]), x, "most"),
+        lambda: torch.zeros(()).unbind(),
+    ]
     return [outcome(call) for call in calls]
 
 
-# -- rushlight's own ---------------------------------------------------------------------------------------------------
+# -- rushlight's own -------------------------------------------------------------------------------
 
 
 def test_nothing_is_half_done():
     """Where torch's index_add_ stops in the middle."""
     x, i = rushlight.zeros(3), rushlight.tensor([0, 5])
-    for write in (lambda: x.index_fill_(0, i, 1), lambda: x.index_add_(0, i, rushlight.ones(2)),
-                  lambda: x.index_copy_(0, i, rushlight.ones(2)), lambda: x.put_(i, rushlight.ones(2)),
-                  lambda: x.scatter_reduce_(0, i, rushlight.ones(2), "sum"), lambda: x.resize_(-1)):
+    for write in (
+        lambda: x.index_fill_(0, i, 1),
+        lambda: x.index_add_(0, i, rushlight.ones(2)),
+        lambda: x.index_copy_(0, i, rushlight.ones(2)),
+        lambda: x.put_(i, rushlight.ones(2)),
+        lambda: x.scatter_reduce_(0, i, rushlight.ones(2), "sum"),
+        lambda: x.resize_(-1),
+    ):
         with pytest.raises((IndexError, RuntimeError)):
             write()
     assert x.tolist() == [0, 0, 0]
@@ -225,7 +280,13 @@ def test_many_living_views_do_not_slow_down_those_that_die():
 
 
 def test_copies_of_views_show_the_views_parameters():
-    assert list(inspect.signature(rushlight.narrow_copy).parameters) == ["input", "dim", "start", "length", "out"]
+    assert list(inspect.signature(rushlight.narrow_copy).parameters) == [
+        "input",
+        "dim",
+        "start",
+        "length",
+        "out",
+    ]
     found = list(inspect.signature(rushlight.slice_scatter).parameters)
     assert found == ["input", "src", "dim", "start", "end", "step", "out"]
 
@@ -238,7 +299,10 @@ def test_as_strided_scatter_says_where_it_cannot():
 @pytest.mark.parametrize("recorded", [False, True])
 def test_copies_into_another_shape_or_into_memory_that_is_not_to_be_written(recorded):
     x = rushlight.zeros(3, 4, requires_grad=recorded) * 1
-    with pytest.raises(RuntimeError, match=r"output with shape \[3, 4\] doesn't match the broadcast shape \[1, 1, 4\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"output with shape \[3, 4\] doesn't match the broadcast shape \[1, 1, 4\]",
+    ):
         x.copy_(rushlight.ones(1, 1, 4))
     with pytest.raises(RuntimeError, match="more than one element .* or its memory is read-only"):
         (rushlight.zeros(1, requires_grad=recorded) * 1).expand(3).copy_(rushlight.ones(3))
@@ -259,13 +323,31 @@ def test_what_is_the_tensor_itself_and_what_a_view():
 
 @program.found_in("torch tests")
 def transposes_are_of_matrices(torch):
-    tensors = [torch.tensor(1j), torch.ones(2), torch.tensor([[1, 2j]]), torch.ones(2, 3, 4), torch.tensor(2)]
-    return [[outcome(lambda: t.mT), outcome(lambda: t.H), outcome(lambda: t.mH), outcome(t.adjoint)]  # noqa: B023
-            for t in tensors]
+    tensors = [
+        torch.tensor(1j),
+        torch.ones(2),
+        torch.tensor([[1, 2j]]),
+        torch.ones(2, 3, 4),
+        torch.tensor(2),
+    ]
+    return [
+        [outcome(lambda: t.mT), outcome(lambda: t.H), outcome(lambda: t.mH), outcome(t.adjoint)]  # noqa: B023
+        for t in tensors
+    ]
 
 
 @program.found_in("torch tests")
 def wider_elements_stand_where_whole_ones_do(torch):
     x = torch.arange(24, dtype=torch.int16)
-    views = (x.view(4, 2, 3), x[:20].view(4, 5)[:, 1:], x.view(8, 3)[:, :2], x.view(6, 4).T, x[1:3], x[2:6], x[0])
-    return [outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)]
+    views = (
+        x.view(4, 2, 3),
+        x[:20].view(4, 5)[:, 1:],
+        x.view(8, 3)[:, :2],
+        x.view(6, 4).T,
+        x[1:3],
+        x[2:6],
+        x[0],
+    )
+    return [
+        outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)
+    ]

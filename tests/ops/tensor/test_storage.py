@@ -1,4 +1,5 @@
-"""Storages as torch's older programs make and read them, copies that share memory, and writes into repeated memory."""
+"""Storages as torch's older programs make and read them, copies that share memory, and writes into
+repeated memory."""
 
 from __future__ import annotations
 
@@ -17,35 +18,64 @@ run = Programs()
 warned = pytest.mark.filterwarnings("ignore")
 
 
-# -- storages ----------------------------------------------------------------------------------------------------------
+# -- storages --------------------------------------------------------------------------------------
+
 
 @run
 def storages_are_made_of_sizes_lists_bytes_and_other_storages(torch):
     bits = np.array([1.0, -2.5], np.float32).tobytes()
     s = torch.FloatStorage([1.0, 2.0, 3.0, 4.0])
-    made = [torch.UntypedStorage([1, 2, 255]), torch.TypedStorage([1, 2], dtype=torch.float64),
-            torch.BoolStorage([True, False]),
-            torch.TypedStorage(wrap_storage=s.untyped(), dtype=torch.int32), torch.BFloat16Storage([1.5]),
-            torch.FloatStorage.from_buffer(bits, "little"), torch.IntStorage.from_buffer(bytes([0, 0, 1, 5]), "big"),
-            torch.ByteStorage.from_buffer(bytes(range(9)), offset=2, count=3),
-            s.clone(), s.int(), s.double(),
-            torch.FloatStorage(4).copy_(s), torch.FloatStorage(2).fill_(3.0),
-            torch.UntypedStorage(3).fill_(7), s.untyped().clone()]
+    made = [
+        torch.UntypedStorage([1, 2, 255]),
+        torch.TypedStorage([1, 2], dtype=torch.float64),
+        torch.BoolStorage([True, False]),
+        torch.TypedStorage(wrap_storage=s.untyped(), dtype=torch.int32),
+        torch.BFloat16Storage([1.5]),
+        torch.FloatStorage.from_buffer(bits, "little"),
+        torch.IntStorage.from_buffer(bytes([0, 0, 1, 5]), "big"),
+        torch.ByteStorage.from_buffer(bytes(range(9)), offset=2, count=3),
+        s.clone(),
+        s.int(),
+        s.double(),
+        torch.FloatStorage(4).copy_(s),
+        torch.FloatStorage(2).fill_(3.0),
+        torch.UntypedStorage(3).fill_(7),
+        s.untyped().clone(),
+    ]
     s[1:3] = 9
-    return [m.tolist() for m in made] + [str(m.dtype) for m in made[1:6]] + [
-        s.tolist(), s[-1], s.type(), len(torch.UntypedStorage(5)), torch.UntypedStorage().size(), len(torch.FloatStorage(3)),
-        isinstance(s, torch.FloatStorage), isinstance(s, torch.DoubleStorage),
-        issubclass(torch.FloatStorage, torch.TypedStorage)]
+    return (
+        [m.tolist() for m in made]
+        + [str(m.dtype) for m in made[1:6]]
+        + [
+            s.tolist(),
+            s[-1],
+            s.type(),
+            len(torch.UntypedStorage(5)),
+            torch.UntypedStorage().size(),
+            len(torch.FloatStorage(3)),
+            isinstance(s, torch.FloatStorage),
+            isinstance(s, torch.DoubleStorage),
+            issubclass(torch.FloatStorage, torch.TypedStorage),
+        ]
+    )
 
 
 @run
 def what_is_no_storage_is_refused(torch):
     s = torch.FloatStorage(2)
-    return [outcome(torch.UntypedStorage, [1.5]), outcome(torch.FloatStorage, 1, 2), outcome(torch.FloatStorage, "ab"),
-            outcome(torch.FloatStorage.from_buffer, b"abcd"), outcome(torch.TypedStorage, wrap_storage=s),
-            outcome(s.__getitem__, 5), outcome(s.__getitem__, "a"), outcome(s.copy_, torch.FloatStorage(3)),
-            outcome(torch.tensor, s, dtype=torch.int64),
-            outcome(torch.zeros(0, dtype=torch.int64).set_, s), outcome(torch.UntypedStorage, -1)]
+    return [
+        outcome(torch.UntypedStorage, [1.5]),
+        outcome(torch.FloatStorage, 1, 2),
+        outcome(torch.FloatStorage, "ab"),
+        outcome(torch.FloatStorage.from_buffer, b"abcd"),
+        outcome(torch.TypedStorage, wrap_storage=s),
+        outcome(s.__getitem__, 5),
+        outcome(s.__getitem__, "a"),
+        outcome(s.copy_, torch.FloatStorage(3)),
+        outcome(torch.tensor, s, dtype=torch.int64),
+        outcome(torch.zeros(0, dtype=torch.int64).set_, s),
+        outcome(torch.UntypedStorage, -1),
+    ]
 
 
 @run
@@ -53,10 +83,16 @@ def tensors_are_made_of_storages(torch):
     s = torch.FloatStorage([1.0, 2.0])
     shared, again = torch.FloatTensor(s), torch.as_tensor(s)
     s[0] = 7.0
-    return [shared, again, torch.tensor(s), torch.Tensor(s), torch.zeros(0).set_(s),
-            torch.tensor(s.untyped(), dtype=torch.float32),
-            torch.tensor(torch.UntypedStorage([0, 1, 2]), dtype=torch.uint8),
-            torch.ByteTensor(torch.ByteStorage.from_buffer(b"ab"))]
+    return [
+        shared,
+        again,
+        torch.tensor(s),
+        torch.Tensor(s),
+        torch.zeros(0).set_(s),
+        torch.tensor(s.untyped(), dtype=torch.float32),
+        torch.tensor(torch.UntypedStorage([0, 1, 2]), dtype=torch.uint8),
+        torch.ByteTensor(torch.ByteStorage.from_buffer(b"ab")),
+    ]
 
 
 @run
@@ -86,8 +122,11 @@ def files_hold_storages(torch):
 @run
 def files_hold_tensors_without_numbers(torch):
     meta = [torch.empty(2, 3, device="meta").t(), torch.nn.Parameter(torch.empty(2, device="meta"))]
-    return [[str(t.device), list(t.shape), list(t.stride()), t.requires_grad, type(t).__name__]
-            for found in saved_and_loaded(torch, meta) for t in found]
+    return [
+        [str(t.device), list(t.shape), list(t.stride()), t.requires_grad, type(t).__name__]
+        for found in saved_and_loaded(torch, meta)
+        for t in found
+    ]
 
 
 def test_torch_reads_our_storages_and_we_torchs(torch):
@@ -96,16 +135,30 @@ def test_torch_reads_our_storages_and_we_torchs(torch):
         one.save([x.storage(), x[1:], one.empty(2, device="meta")], file)
         s, part, meta = other.load(io.BytesIO(file.getvalue()))
         s[2] = 7.0
-        assert (s.tolist(), part.tolist(), meta.is_meta) == ([0.0, 1.0, 7.0, 3.0], [1.0, 7.0, 3.0], True)
+        assert (s.tolist(), part.tolist(), meta.is_meta) == (
+            [0.0, 1.0, 7.0, 3.0],
+            [1.0, 7.0, 3.0],
+            True,
+        )
 
 
-# -- copies ------------------------------------------------------------------------------------------------------------
+# -- copies ----------------------------------------------------------------------------------------
+
 
 @run
 def copies_share_memory_as_what_they_were_copied_from(torch):
     x = torch.arange(6.0)
-    twins = copy.deepcopy([x, x[2:], x.view(2, 3).t(), x.detach(), x[::2].expand(2, 3), x.as_strided((2, 2), (1, 2), 1),
-                           x.storage()])
+    twins = copy.deepcopy(
+        [
+            x,
+            x[2:],
+            x.view(2, 3).t(),
+            x.detach(),
+            x[::2].expand(2, 3),
+            x.as_strided((2, 2), (1, 2), 1),
+            x.storage(),
+        ]
+    )
     twins[0].add_(10)
     twins[6][1] = -1.0
     return [*twins[:6], *[list(t.stride()) for t in twins[:6]], twins[6].tolist(), x]
@@ -156,16 +209,25 @@ def test_storages_survive_pickles():
     assert pickle.loads(pickle.dumps(s.untyped())).tolist() == s.untyped().tolist()
 
 
-# -- writes into repeated memory ---------------------------------------------------------------------------------------
+# -- writes into repeated memory -------------------------------------------------------------------
+
 
 @run
 def expanded_tensors_are_written_where_no_place_would_hold_two_numbers(torch):
     def left(write, *shape):
         x = torch.zeros(1, *shape[1:]).expand(*shape)
         return [outcome(write, x), x]
-    return [left(lambda x: x[0].add_(1), 3), left(lambda x: x[:2].fill_(2.0), 3), left(lambda x: x.zero_(), 3),
-            left(lambda x: x.__setitem__(0, 5.0), 3, 2), left(lambda x: x[1].copy_(torch.tensor([1.0, 2.0])), 3, 2),
-            left(lambda x: x.add_(1), 3), left(lambda x: x.copy_(torch.arange(3.0)), 3), left(lambda x: x.uniform_(), 3)]
+
+    return [
+        left(lambda x: x[0].add_(1), 3),
+        left(lambda x: x[:2].fill_(2.0), 3),
+        left(lambda x: x.zero_(), 3),
+        left(lambda x: x.__setitem__(0, 5.0), 3, 2),
+        left(lambda x: x[1].copy_(torch.tensor([1.0, 2.0])), 3, 2),
+        left(lambda x: x.add_(1), 3),
+        left(lambda x: x.copy_(torch.arange(3.0)), 3),
+        left(lambda x: x.uniform_(), 3),
+    ]
 
 
 @run
@@ -177,6 +239,7 @@ def gradients_of_expanded_tensors_that_were_written(torch):
         write(x)
         x.sum().backward()
         return [w.grad, b]
+
     return [gradient(lambda x: x.__setitem__(0, 5.0), 1), gradient(lambda x: x[0].mul_(2.0), 1)]
 
 
@@ -211,33 +274,59 @@ def test_storage():
 @run.found_in("torch tests")
 def tensors_are_set_on_other_memory(torch):
     source, x, y = torch.arange(6.0), torch.zeros(2), torch.tensor([])
-    made = [x.set_(source.storage(), 1, (2, 2), (2, 1)).clone(), list(x.stride()), x.storage_offset(),
-            y.set_(source.untyped_storage()).clone(), outcome(y.set_, torch.arange(3)), y.set_(source[2:4]).clone()]
+    made = [
+        x.set_(source.storage(), 1, (2, 2), (2, 1)).clone(),
+        list(x.stride()),
+        x.storage_offset(),
+        y.set_(source.untyped_storage()).clone(),
+        outcome(y.set_, torch.arange(3)),
+        y.set_(source[2:4]).clone(),
+    ]
     x[0] = 10.0
-    return [*made, source, y, y.set_(source, 1, (2,)).clone(), y.set_(),
-            outcome(torch.ones(1, requires_grad=True).set_, source)]
+    return [
+        *made,
+        source,
+        y,
+        y.set_(source, 1, (2,)).clone(),
+        y.set_(),
+        outcome(torch.ones(1, requires_grad=True).set_, source),
+    ]
 
 
 @run.found_in("torch tests")
 def storages_of_windows_are_those_of_the_whole(torch):
     x = torch.arange(12.0).view(4, 3)
     views = [x.as_strided((2, 2), (3, 1), 1), x.unfold(0, 2, 1), x.t(), x[1:].unfold(1, 2, 1)[:, 1]]
-    return [[v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr(), v.storage_offset(),
-             v.untyped_storage().nbytes()] for v in views]
+    return [
+        [
+            v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr(),
+            v.storage_offset(),
+            v.untyped_storage().nbytes(),
+        ]
+        for v in views
+    ]
 
 
 @run.found_in("torch tests")
 def sizes_that_no_memory_has_are_refused(torch):
-    return [outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])]
+    return [
+        outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])
+    ]
 
 
 @run.found_in("torch tests")
 def tensors_in_their_own_size_stay_as_they_lie(torch):
-    x, image = torch.arange(6.0).view(2, 3).t(), torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
+    x, image = (
+        torch.arange(6.0).view(2, 3).t(),
+        torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last),
+    )
     flat, kept = torch.rand(image.numel()), list(x.resize_as_(x).stride())
-    return [kept, list(flat.resize_as_(image, memory_format=torch.preserve_format).stride()),
-            list(x.resize_(3, 2, memory_format=torch.contiguous_format).stride()),
-            outcome(x.resize_, 2, memory_format=torch.preserve_format)]
+    return [
+        kept,
+        list(flat.resize_as_(image, memory_format=torch.preserve_format).stride()),
+        list(x.resize_(3, 2, memory_format=torch.contiguous_format).stride()),
+        outcome(x.resize_, 2, memory_format=torch.preserve_format),
+    ]
 
 
 @pytest.mark.origin("torch tests")
@@ -252,6 +341,7 @@ def test_tensors_in_files(tmp_path, oracle):
         with pytest.raises(RuntimeError):
             lib.from_file(path, size=200)
         return np.concatenate([np.fromfile(path), own.numpy()])
+
     np.testing.assert_array_equal(ask(rushlight), oracle(ask))
 
 

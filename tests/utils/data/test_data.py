@@ -1,4 +1,5 @@
-"""Data sets, samplers and the loader: torch's orders and random streams for the same seeds, collation, refusals."""
+"""Data sets, samplers and the loader: torch's orders and random streams for the same seeds,
+collation, refusals."""
 
 from __future__ import annotations
 
@@ -30,14 +31,23 @@ def plain(value):
 
 
 def seeded(torch):
-    """Seeds everything; gives the library's data module, its uniform numbers and a maker of generators."""
+    """Seeds everything; gives the library's data module, its uniform numbers and a maker of
+    generators."""
     random.seed(3)
     np.random.seed(4)
     if torch is rushlight:
         manual_seed(7)
-        return data, lambda: float(default_generator.uniform(1)[0]), lambda seed: Generator().manual_seed(seed)
+        return (
+            data,
+            lambda: float(default_generator.uniform(1)[0]),
+            lambda seed: Generator().manual_seed(seed),
+        )
     torch.manual_seed(7)
-    return torch.utils.data, lambda: torch.rand(1).item(), lambda seed: torch.Generator().manual_seed(seed)
+    return (
+        torch.utils.data,
+        lambda: torch.rand(1).item(),
+        lambda seed: torch.Generator().manual_seed(seed),
+    )
 
 
 def same(oracle, ask):
@@ -45,12 +55,14 @@ def same(oracle, ask):
 
     def asked(torch):
         d, uniform, generator = seeded(torch)
-        return plain([ask(torch, d, uniform, generator), uniform(), random.random(), np.random.rand()])
+        return plain(
+            [ask(torch, d, uniform, generator), uniform(), random.random(), np.random.rand()]
+        )
 
     assert asked(rushlight) == oracle(asked)
 
 
-# -- orders --------------------------------------------------------------------------------------------------
+# -- orders ----------------------------------------------------------------------------------------
 
 
 def test_shuffled_epochs(oracle):
@@ -78,14 +90,24 @@ def test_the_seed_of_the_acceptance_test():
 def test_samplers(oracle):
     def ask(torch, d, uniform, generator):
         n = range(20)
-        return [list(sampler) for sampler in (
-            d.SequentialSampler(n), d.RandomSampler(n), d.RandomSampler(n, True), d.RandomSampler(n, True, 70),
-            d.RandomSampler(n, False, 50), d.RandomSampler(n, num_samples=5),
-            d.RandomSampler(n, generator=generator(3)), d.SubsetRandomSampler([5, 6, 7, 1]),
-            d.SubsetRandomSampler([5, 6, 7], generator=generator(3)),
-            d.WeightedRandomSampler([0.1, 0.5, 2.0, 0.0], 10), d.WeightedRandomSampler([0.1, 0.5, 2.0, 3.0], 4, False),
-            d.BatchSampler(d.RandomSampler(n), 3, True), d.BatchSampler(d.RandomSampler(n), 3, False),
-        )]  # fmt: skip
+        return [
+            list(sampler)
+            for sampler in (
+                d.SequentialSampler(n),
+                d.RandomSampler(n),
+                d.RandomSampler(n, True),
+                d.RandomSampler(n, True, 70),
+                d.RandomSampler(n, False, 50),
+                d.RandomSampler(n, num_samples=5),
+                d.RandomSampler(n, generator=generator(3)),
+                d.SubsetRandomSampler([5, 6, 7, 1]),
+                d.SubsetRandomSampler([5, 6, 7], generator=generator(3)),
+                d.WeightedRandomSampler([0.1, 0.5, 2.0, 0.0], 10),
+                d.WeightedRandomSampler([0.1, 0.5, 2.0, 3.0], 4, False),
+                d.BatchSampler(d.RandomSampler(n), 3, True),
+                d.BatchSampler(d.RandomSampler(n), 3, False),
+            )
+        ]
 
     same(oracle, ask)
 
@@ -94,9 +116,12 @@ def test_shares_of_several_processes(oracle):
     def ask(torch, d, uniform, generator):
         found = []
         for rank in range(3):
-            samplers = [d.DistributedSampler(range(20), 3, rank), d.DistributedSampler(range(2), 5, rank),
-                        d.DistributedSampler(range(20), 3, rank, drop_last=True, seed=3),
-                        d.DistributedSampler(range(20), 3, rank, shuffle=False)]  # fmt: skip
+            samplers = [
+                d.DistributedSampler(range(20), 3, rank),
+                d.DistributedSampler(range(2), 5, rank),
+                d.DistributedSampler(range(20), 3, rank, drop_last=True, seed=3),
+                d.DistributedSampler(range(20), 3, rank, shuffle=False),
+            ]
             samplers[0].set_epoch(2)
             found.append([[list(s), len(s)] for s in samplers])
         return found
@@ -118,22 +143,35 @@ def test_random_split(oracle):
     same(oracle, ask)
 
 
-@given(st.integers(1, 60), st.integers(1, 20), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 130))
+@given(
+    st.integers(1, 60),
+    st.integers(1, 20),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 130),
+)
 def test_slices_of_an_order_are_its_batches(n, size, drop_last, replacement, seeded_by_hand, total):
-    """The quick way, slices of arrays, draws and gives what a BatchSampler over Python's integers does."""
+    """The quick way, slices of arrays, draws and gives what a BatchSampler over Python's integers
+    does."""
     found = []
-    for sampler_class in (data.RandomSampler, type("Own", (data.RandomSampler,), {})):  # not of a subclass
+    for sampler_class in (
+        data.RandomSampler,
+        type("Own", (data.RandomSampler,), {}),
+    ):  # not of a subclass
         manual_seed(n)
         generator = default_generator if seeded_by_hand else None
         tensors = data.TensorDataset(rushlight.arange(n))
         sampler = sampler_class(tensors, replacement, total, generator)
-        batches = plain(list(data.DataLoader(tensors, batch_size=size, sampler=sampler, drop_last=drop_last)))
+        batches = plain(
+            list(data.DataLoader(tensors, batch_size=size, sampler=sampler, drop_last=drop_last))
+        )
         found.append((batches, default_generator.uniform(1)[0]))
     assert found[0] == found[1]
     assert sum(len(b) for (b,) in found[0][0]) == (total // size * size if drop_last else total)
 
 
-# -- workers -------------------------------------------------------------------------------------------------
+# -- workers ---------------------------------------------------------------------------------------
 
 
 class Augmented:
@@ -144,15 +182,23 @@ class Augmented:
 
     def __getitem__(self, i):
         info = self.d.get_worker_info()
-        return i, self.uniform(), random.random(), np.random.rand(), *((info.id, info.seed % 1000) if info else ())
+        return (
+            i,
+            self.uniform(),
+            random.random(),
+            np.random.rand(),
+            *((info.id, info.seed % 1000) if info else ()),
+        )
 
     def __len__(self):
         return 11
 
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
-@pytest.mark.parametrize("settings", [{}, {"num_workers": 1}, {"num_workers": 3},
-                                      {"num_workers": 2, "persistent_workers": True}])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"num_workers": 1}, {"num_workers": 3}, {"num_workers": 2, "persistent_workers": True}],
+)
 def test_workers_draw_torchs_numbers(oracle, settings):
     def ask(torch, d, uniform, generator):
         loader = d.DataLoader(Augmented(d, uniform), batch_size=2, shuffle=True, **settings)
@@ -168,7 +214,11 @@ def test_streams_shared_out_by_workers(oracle, workers):
         class Stream(d.IterableDataset):
             def __iter__(self):
                 info = d.get_worker_info()
-                part = (0, 11) if info is None else (info.id * 100, info.id * 100 + [3, 8, 1, 5][info.id])
+                part = (
+                    (0, 11)
+                    if info is None
+                    else (info.id * 100, info.id * 100 + [3, 8, 1, 5][info.id])
+                )
                 return iter(range(*part))
 
         options = [{"batch_size": None}, {"batch_size": 2}, {"batch_size": 3, "drop_last": True}]
@@ -188,7 +238,12 @@ def test_worker_init_fn_seeds_only_its_worker():
     manual_seed(0)
     first, second = default_generator.uniform(2)
     manual_seed(7)
-    drawn = [batch.item() for batch in data.DataLoader(Drawn(), num_workers=2, worker_init_fn=lambda i: manual_seed(i))]
+    drawn = [
+        batch.item()
+        for batch in data.DataLoader(
+            Drawn(), num_workers=2, worker_init_fn=lambda i: manual_seed(i)
+        )
+    ]
     assert [drawn[0], drawn[2]] == [first, second]
     assert drawn[1] not in drawn[::2]
     outside = default_generator.uniform(1)
@@ -214,7 +269,7 @@ def test_errors_in_a_data_set_come_through():
         assert data.get_worker_info() is None
 
 
-# -- batches -------------------------------------------------------------------------------------------------
+# -- batches ---------------------------------------------------------------------------------------
 
 
 class Sometimes(data.Dataset):
@@ -251,10 +306,16 @@ def test_samplers_that_draw_when_they_are_asked_draw_before_the_seed(torch, work
                 return iter(torch.randperm(8).tolist())
 
         torch.manual_seed(0)
-        loaders = [torch.utils.data.DataLoader(range(8), num_workers=workers, **how) for how in (
-            {"batch_size": None, "sampler": Drawing()}, {"batch_size": 3, "sampler": Drawing()},
-            {"batch_size": None, "sampler": Drawing(), "persistent_workers": workers > 0})]
+        loaders = [
+            torch.utils.data.DataLoader(range(8), num_workers=workers, **how)
+            for how in (
+                {"batch_size": None, "sampler": Drawing()},
+                {"batch_size": 3, "sampler": Drawing()},
+                {"batch_size": None, "sampler": Drawing(), "persistent_workers": workers > 0},
+            )
+        ]
         return [plain(list(loader)) for loader in loaders for _ in range(2)]
+
     assert epochs(rushlight) == epochs(torch)
 
 
@@ -262,31 +323,44 @@ def test_loader(oracle):
     def ask(torch, d, uniform, generator):
         t = d.TensorDataset(torch.arange(10))
         loaders = [
-            d.DataLoader(t), d.DataLoader(t, batch_size=4), d.DataLoader(t, batch_size=4, drop_last=True),
-            d.DataLoader(t, batch_size=None), d.DataLoader(t, batch_size=3, sampler=[3, 1, 4, 1, 5]),
-            d.DataLoader(t, batch_size=3, sampler=torch.arange(4)), d.DataLoader(t, batch_sampler=[[1, 2], [3]]),
-            d.DataLoader(d.StackDataset(a=t, b=t), batch_size=4), d.DataLoader(d.StackDataset(t, t), batch_size=4),
+            d.DataLoader(t),
+            d.DataLoader(t, batch_size=4),
+            d.DataLoader(t, batch_size=4, drop_last=True),
+            d.DataLoader(t, batch_size=None),
+            d.DataLoader(t, batch_size=3, sampler=[3, 1, 4, 1, 5]),
+            d.DataLoader(t, batch_size=3, sampler=torch.arange(4)),
+            d.DataLoader(t, batch_sampler=[[1, 2], [3]]),
+            d.DataLoader(d.StackDataset(a=t, b=t), batch_size=4),
+            d.DataLoader(d.StackDataset(t, t), batch_size=4),
             d.DataLoader(d.ConcatDataset([t, t]), batch_size=4, shuffle=True),
-            d.DataLoader(d.Subset(t, [-1, 2, 3]), batch_size=2), d.DataLoader({"a": 1, "b": 2}, sampler=["a", "b"]),
+            d.DataLoader(d.Subset(t, [-1, 2, 3]), batch_size=2),
+            d.DataLoader({"a": 1, "b": 2}, sampler=["a", "b"]),
             d.DataLoader(d.Subset(t, torch.tensor([1, 2, 3])), batch_size=2),
             d.DataLoader(d.Subset(d.Subset(t, [9, 8, 7]), [2, 0]), batch_size=2),
             d.DataLoader([{"x": np.ones(2), "y": (1, 2.5)}] * 3, batch_size=2),
             d.DataLoader(range(5), batch_size=2, collate_fn=lambda batch: sum(batch)),
-        ]  # fmt: skip
+        ]
         return [[list(loader), len(loader)] for loader in loaders]
 
     same(oracle, ask)
 
 
 def test_a_batch_of_tensors_is_the_stack_of_its_samples():
-    """By one index operation or sample by sample: the same values, dtypes and gradients; memory is the batch's own."""
+    """By one index operation or sample by sample: the same values, dtypes and gradients; memory is
+    the batch's own."""
 
     class Apart(data.TensorDataset):
         pass
 
     w = rushlight.ones(6, 2, requires_grad=True)
-    columns = [rushlight.arange(12.0).reshape(6, 2), rushlight.arange(6), rushlight.ones(6, 1, 3, dtype=rushlight.bool),
-               rushlight.zeros(6, 0), rushlight.ones(6, dtype=rushlight.bfloat16), w]  # fmt: skip
+    columns = [
+        rushlight.arange(12.0).reshape(6, 2),
+        rushlight.arange(6),
+        rushlight.ones(6, 1, 3, dtype=rushlight.bool),
+        rushlight.zeros(6, 0),
+        rushlight.ones(6, dtype=rushlight.bfloat16),
+        w,
+    ]
     whole = list(data.DataLoader(data.TensorDataset(*columns), batch_size=4))
     apart = list(data.DataLoader(Apart(*columns), batch_size=4))
     for a, b in zip(whole, apart, strict=True):
@@ -303,11 +377,23 @@ def test_a_batch_of_tensors_is_the_stack_of_its_samples():
 
 
 COLLATED = [
-    [1, 2], [1.0, 2.0], [True, False], [1, 2.5], ["a", "b"], [np.float32(1), np.float32(2)], [np.bool_(True)],
-    [np.ones(2), np.zeros(2)], [np.array(1.5), np.array(2.5)], [(1, 2.0), (3, 4.0)], [[1, 2], [3, 4]],
-    [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], [Pair(1, 2), Pair(3, 4)], [("a", 1), ("b", 2)], [range(3), range(3)],
+    [1, 2],
+    [1.0, 2.0],
+    [True, False],
+    [1, 2.5],
+    ["a", "b"],
+    [np.float32(1), np.float32(2)],
+    [np.bool_(True)],
+    [np.ones(2), np.zeros(2)],
+    [np.array(1.5), np.array(2.5)],
+    [(1, 2.0), (3, 4.0)],
+    [[1, 2], [3, 4]],
+    [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}],
+    [Pair(1, 2), Pair(3, 4)],
+    [("a", 1), ("b", 2)],
+    [range(3), range(3)],
     [{"a": [1, (2, 3)]}, {"a": [4, (5, 6)]}],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("batch", COLLATED, ids=range(len(COLLATED)))
@@ -358,7 +444,7 @@ def test_default_convert():
     assert converted[0].numpy() is a
 
 
-# -- data sets -----------------------------------------------------------------------------------------------
+# -- data sets -------------------------------------------------------------------------------------
 
 
 def test_data_sets():
@@ -423,34 +509,82 @@ class Endless(data.IterableDataset):
 @pytest.mark.parametrize(
     ("error", "words", "make"),
     [
-        (ValueError, "num_workers option should be non-negative", lambda: data.DataLoader(T, num_workers=-1)),
-        (ValueError, "timeout option should be non-negative", lambda: data.DataLoader(T, timeout=-1)),
-        (ValueError, "prefetch_factor option could only", lambda: data.DataLoader(T, prefetch_factor=2)),
+        (
+            ValueError,
+            "num_workers option should be non-negative",
+            lambda: data.DataLoader(T, num_workers=-1),
+        ),
+        (
+            ValueError,
+            "timeout option should be non-negative",
+            lambda: data.DataLoader(T, timeout=-1),
+        ),
+        (
+            ValueError,
+            "prefetch_factor option could only",
+            lambda: data.DataLoader(T, prefetch_factor=2),
+        ),
         (ValueError, "needs num_workers > 0", lambda: data.DataLoader(T, persistent_workers=True)),
-        (ValueError, "mutually exclusive with shuffle", lambda: data.DataLoader(T, sampler=[1], shuffle=True)),
-        (ValueError, "exclusive with batch_size", lambda: data.DataLoader(T, batch_sampler=[[1]], batch_size=3)),
-        (ValueError, "disables auto-batching", lambda: data.DataLoader(T, batch_size=None, drop_last=True)),
+        (
+            ValueError,
+            "mutually exclusive with shuffle",
+            lambda: data.DataLoader(T, sampler=[1], shuffle=True),
+        ),
+        (
+            ValueError,
+            "exclusive with batch_size",
+            lambda: data.DataLoader(T, batch_sampler=[[1]], batch_size=3),
+        ),
+        (
+            ValueError,
+            "disables auto-batching",
+            lambda: data.DataLoader(T, batch_size=None, drop_last=True),
+        ),
         (ValueError, "got batch_size=0", lambda: data.DataLoader(T, batch_size=0)),
-        (ValueError, "unspecified shuffle option", lambda: data.DataLoader(Endless(), shuffle=True)),
+        (
+            ValueError,
+            "unspecified shuffle option",
+            lambda: data.DataLoader(Endless(), shuffle=True),
+        ),
         (ValueError, "unspecified sampler option", lambda: data.DataLoader(Endless(), sampler=[1])),
         (TypeError, "has no len", lambda: len(data.DataLoader(Endless()))),
-        (ValueError, "should not be set after DataLoader", lambda: setattr(data.DataLoader(T), "batch_size", 3)),
-        (AssertionError, "Size mismatch", lambda: data.TensorDataset(rushlight.ones(2), rushlight.ones(3))),
+        (
+            ValueError,
+            "should not be set after DataLoader",
+            lambda: setattr(data.DataLoader(T), "batch_size", 3),
+        ),
+        (
+            AssertionError,
+            "Size mismatch",
+            lambda: data.TensorDataset(rushlight.ones(2), rushlight.ones(3)),
+        ),
         (ValueError, "At least one dataset", lambda: data.StackDataset()),
         (ValueError, "Size mismatch", lambda: data.StackDataset(range(2), range(3))),
         (AssertionError, "empty iterable", lambda: data.ConcatDataset([])),
-        (AssertionError, "does not support IterableDataset", lambda: data.ConcatDataset([Endless()])),
+        (
+            AssertionError,
+            "does not support IterableDataset",
+            lambda: data.ConcatDataset([Endless()]),
+        ),
         (ValueError, "should not exceed dataset length", lambda: data.ConcatDataset([T])[-11]),
         (ValueError, "Sum of input lengths", lambda: data.random_split(T, [3, 3])),
         (ValueError, "Fraction at index 0", lambda: data.random_split(T, [-0.5, 1.5])),
         (ValueError, "got num_samples=0", lambda: data.RandomSampler([])),
-        (TypeError, "replacement should be a boolean", lambda: data.RandomSampler(T, replacement=1)),
-        (ValueError, "weights should be a 1d sequence", lambda: data.WeightedRandomSampler([[0.1]], 2)),
+        (
+            TypeError,
+            "replacement should be a boolean",
+            lambda: data.RandomSampler(T, replacement=1),
+        ),
+        (
+            ValueError,
+            "weights should be a 1d sequence",
+            lambda: data.WeightedRandomSampler([[0.1]], 2),
+        ),
         (ValueError, "drop_last should be a boolean", lambda: data.BatchSampler(T, 2, 1)),
         (ValueError, "Invalid rank 5", lambda: data.DistributedSampler(T, 3, 5)),
         (NotImplementedError, "__getitem__", lambda: data.Dataset()[0]),
     ],
-)  # fmt: skip
+)
 def test_refusals(error, words, make):
     with pytest.raises(error, match=words):
         make()

@@ -52,7 +52,7 @@ FAULTS = {
     "huge size": (b"\0\0\x08\3" + b"\xff" * 12, "truncated"),
     "compressed and cut": (gzip.compress(WHOLE)[:-9], "truncated or damaged"),
     "compressed and damaged": (gzip.compress(WHOLE)[:10] + b"\xff" * 20, "truncated or damaged"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

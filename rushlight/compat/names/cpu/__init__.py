@@ -1,4 +1,5 @@
 """torch.cpu: the functions that programs for any device call. Ops run at once, so nothing waits."""
+
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
@@ -6,8 +7,20 @@ from typing import Any
 
 from rushlight.cpu import amp
 
-__all__ = ["Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "is_available",
-           "is_initialized", "set_device", "stream", "synchronize"]
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "amp",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "stream",
+    "synchronize",
+]
 
 
 class Stream:

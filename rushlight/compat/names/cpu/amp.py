@@ -1,4 +1,5 @@
 """Old names of mixed precision: `torch.amp` for 'cpu'."""
+
 from __future__ import annotations
 
 import sys
@@ -9,5 +10,5 @@ from rushlight.base.submodules import importable
 
 _names = legacy_names("cpu", bfloat16)
 autocast, GradScaler = _names["autocast"], _names["GradScaler"]
-autocast_mode = grad_scaler = sys.modules[__name__]                  # torch's files
+autocast_mode = grad_scaler = sys.modules[__name__]  # torch's files
 importable(__name__, "autocast_mode", "grad_scaler")

@@ -1,4 +1,5 @@
 """Old names of mixed precision: `torch.amp` for 'cuda'. Without a GPU they have no effect."""
+
 from __future__ import annotations
 
 import sys
@@ -8,7 +9,7 @@ from rushlight.base.dtypes import float16
 from rushlight.base.submodules import importable
 
 globals().update(legacy_names("cuda", float16))
-autocast_mode = grad_scaler = common = sys.modules[__name__]         # torch's files
+autocast_mode = grad_scaler = common = sys.modules[__name__]  # torch's files
 importable(__name__, "autocast_mode", "common", "grad_scaler")
 
 

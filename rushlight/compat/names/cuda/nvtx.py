@@ -1,4 +1,5 @@
 """torch.cuda.nvtx: marks for a GPU profiler. They raise RuntimeError, as in torch without a GPU."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,8 +11,13 @@ from rushlight.base.errors import explain
 
 def mark(msg: str, *args: Any, **kwargs: Any) -> Any:
     """RuntimeError: there is no GPU profiler."""
-    raise RuntimeError(explain("NVTX functions not installed. Are you sure you have a CUDA build?",
-                               "use torch.profiler.record_function, which marks a part of a program for torch.profiler"))
+    raise RuntimeError(
+        explain(
+            "NVTX functions not installed. Are you sure you have a CUDA build?",
+            "use torch.profiler.record_function, which marks a part of a program for "
+            "torch.profiler",
+        )
+    )
 
 
 range_push = range_start = mark

@@ -1,4 +1,5 @@
 """torch.cuda.random: seeding GPUs; there are none."""
+
 from __future__ import annotations
 
 from typing import Any

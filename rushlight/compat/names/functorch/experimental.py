@@ -1,9 +1,10 @@
 """functorch.experimental: names that were on trial there and are in torch.func now."""
+
 from __future__ import annotations
 
-from rushlight.func.jvp_transform import jvp
 from rushlight.func.jacobians import hessian, jacfwd
-from rushlight.nn.utils.functional_call import replace_all_batch_norm_modules_
+from rushlight.func.jvp_transform import jvp
 from rushlight.func.vjp_transform import functionalize
+from rushlight.nn.utils.functional_call import replace_all_batch_norm_modules_
 
 __all__ = ["functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
