@@ -307,7 +307,8 @@ class TwoModels(Script):
     programs = 2
 
     def setup(self):
-        self.other = nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 6))
+        # no bias at the end, since batch norm follows (see `network`)
+        self.other = nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 6, bias=False))
         self.others = optim.Adam(self.other.parameters(), lr=0.02)
 
     def step(self, x, y):
