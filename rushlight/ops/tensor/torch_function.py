@@ -525,6 +525,8 @@ __all__ = [
     "get_default_nowrap_functions",
     "handle_torch_function",
     "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
     "resolve_name",
