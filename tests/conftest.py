@@ -113,7 +113,7 @@ def programs_like_eager(request, monkeypatch):
 
     monkeypatch.setattr(Compiled, "stop", noted)
     yield
-    if faults and request._node.get_closest_marker("falls_back") is None:
+    if faults and request.node.get_closest_marker("falls_back") is None:
         pytest.fail("\n".join(["compiled functions that run as they are:", *faults]))
 
 
@@ -152,7 +152,7 @@ def golden_store(request):
 
 @pytest.fixture
 def oracle(request, golden_store):
-    return Oracle(golden_store, request._node.name, request.config.getoption("--golden") == "write")
+    return Oracle(golden_store, request.node.name, request.config.getoption("--golden") == "write")
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_gradient_edges():
     edge = rushlight.autograd.graph.get_gradient_edge(x.split(1)[1])
     assert edge.node.name() == "SplitBackward0"
     assert edge.output_nr == 1
-    assert rushlight.autograd.graph.get_gradient_edge(x)._node.variable is x
+    assert rushlight.autograd.graph.get_gradient_edge(x).node.variable is x
 
 
 def written_input(b):

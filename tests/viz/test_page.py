@@ -382,7 +382,7 @@ def test_in_a_browser(opened, request):
         "document.documentElement.scrollWidth <= innerWidth"
     )  # nothing to scroll sideways to
     assert said == []
-    keep_picture(tab, request._node.callspec.id)
+    keep_picture(tab, request.node.callspec.id)
 
 
 def test_playing_reaches_the_end(browser, tmp_path):
