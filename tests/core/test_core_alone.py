@@ -40,8 +40,9 @@ class Blocked:
     "Finds no module of the layers that are blocked, and no Numba."
 
     def find_spec(self, name, path=None, target=None):
-        parts = name.split(".")
-        if name not in LEFT and (parts[0] == "numba" or parts[0] == "rushlight" and parts[1] in BLOCKED):
+        package, _, rest = name.partition(".")
+        above = package == "rushlight" and rest.partition(".")[0] in BLOCKED
+        if package == "numba" or above and name not in LEFT:
             raise ModuleNotFoundError(f"{name} is blocked", name=name)
 
 BLOCKED, LEFT = BLOCKED_NAMES, LEFT_NAMES
