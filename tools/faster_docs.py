@@ -111,7 +111,7 @@ def constants(module: ModuleType) -> str:
             if type(value) in (int, float):
                 shown = f"{value:,}" if type(value) is int else f"{value:g}"
                 rows.append(f"| `{name.id}` | {shown} | {note.replace('|', ' ')} |")
-                note = ""  # of two names in one statement, the first has the comment
+                note = "as above"  # of two names in one statement
     return "\n".join(rows)
 
 
