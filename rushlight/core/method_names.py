@@ -1,6 +1,4 @@
-"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`: do not
-edit."""
-
+"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`: do not edit."""
 METHODS = """
 _called _indices _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh acosh_ addbmm addbmm_ addcdiv addcdiv_ addr
 addr_ adjoint allclose aminmax angle_ apply_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan

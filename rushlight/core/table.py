@@ -215,6 +215,7 @@ OPTIONS = {
     "in_order": "a view of the same elements in the same order, in another shape",
     "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; or a "
     "function of what it is given that tells the shapes and dtypes of its outputs (ops/meta/symbolic_sizes.py)",
+    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not compiled",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 

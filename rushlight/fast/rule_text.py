@@ -285,8 +285,7 @@ def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
     return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
 
 
-# A world: what names in rules mean here, where that is neither a function of the scalars world nor
-# the op's own formula.
+# A world: names in rules that are neither functions of the scalars world nor the op's formula.
 SPECIAL: dict[str, Callable] = {
     "gelu": gelu,
     "gelu_slope": gelu_slope,

@@ -211,10 +211,9 @@ class SyncBatchNorm(_BatchNorm):
 
     Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
 
-    >>> rushlight.nn.SyncBatchNorm.convert_sync_batchnorm(rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2)))
-    Sequential( (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True,
-      track_running_stats=True)
-    )
+    >>> model = rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2))
+    >>> type(rushlight.nn.SyncBatchNorm.convert_sync_batchnorm(model)[0]).__name__
+    'SyncBatchNorm'
     """
 
     def __init__(

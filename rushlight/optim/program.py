@@ -16,8 +16,11 @@ def update(p, g, buf, b0, k0, k1):
     add(b0, g, out=buf)
     mul(k1, buf, out=b0)
     sub(p, b0, out=p)
+<BLANKLINE>
 def numbers(lr, mu):
-    return (mu, lr,), ()
+    used = (mu, lr)
+    raised = ()
+    return used, raised
 """
 
 from __future__ import annotations

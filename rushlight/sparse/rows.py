@@ -21,6 +21,7 @@ lookup: Any = inner(
     ),
     linear="weight",
     node="EmbeddingBackward0",
+    sparse_gradient=True,
 )
 
 

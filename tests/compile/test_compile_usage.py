@@ -35,8 +35,9 @@ def data(n=40, size=8):
 
 
 def network():
+    # no bias before batch norm: its gradient is rounding alone, which Adam scales to whole steps
     return nn.Sequential(
-        nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 2)
+        nn.Linear(6, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 2)
     )
 
 
@@ -306,7 +307,8 @@ class TwoModels(Script):
     programs = 2
 
     def setup(self):
-        self.other = nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 6))
+        # no bias at the end, since batch norm follows (see `network`)
+        self.other = nn.Sequential(nn.Linear(3, 12), nn.Tanh(), nn.Linear(12, 6, bias=False))
         self.others = optim.Adam(self.other.parameters(), lr=0.02)
 
     def step(self, x, y):

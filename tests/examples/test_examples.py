@@ -155,4 +155,4 @@ def test_bad_input_is_one_line(run_example, tmp_path, example):
 
 
 def test_each_is_short():
-    assert all(len(path.read_text().splitlines()) < 150 for path in EXAMPLES.glob("*.py"))
+    assert all(len(path.read_text().splitlines()) < 165 for path in EXAMPLES.glob("*.py"))

@@ -37,7 +37,7 @@ def module(name: str) -> Any:
 
 @fault
 def gradient_of_a_write_leaks_to_what_was_there() -> None:
-    module("autograd._views").CopySlices.tensors = lambda self, g: (
+    module("core.views").CopySlices.tensors = lambda self, g: (
         g.clone(),
         self.region.of(g).clone(),
     )
@@ -45,12 +45,12 @@ def gradient_of_a_write_leaks_to_what_was_there() -> None:
 
 @fault
 def views_keep_their_nodes_after_a_write() -> None:
-    module("autograd._views").living_views = lambda root: []
+    module("core.views").living_views = lambda root: []
 
 
 @fault
 def version_is_not_counted() -> None:
-    views, clock = module("autograd._views"), module("autograd.clock")
+    views, clock = module("core.views"), module("core.clock")
 
     def stamp(writes: Any, where: Any) -> None:
         writes.where, writes.stamp = where, clock.tick()
@@ -67,7 +67,7 @@ def in_place_ops_hand_hooks_what_they_overwrite() -> None:
 
 @fault
 def answer_of_a_tensor_hook_is_dropped() -> None:
-    module("autograd.engine").replaced = lambda old, new, node: old
+    module("core.engine").replaced = lambda old, new, node: old
 
 
 @fault
@@ -79,19 +79,19 @@ def checkpoint_forgets_random_numbers() -> None:
 
 @fault
 def second_gradient_of_a_function_is_lost() -> None:
-    node = module("autograd.function").FunctionNode
+    node = module("core.function").FunctionNode
     checked = node.checked
     node.checked = lambda self, g, i, edge: checked(self, g if i == 0 else None, i, edge)
 
 
 @fault
 def no_grad_records() -> None:
-    module("autograd.grad_mode").no_grad.changes = {}
+    module("core.mode").no_grad.changes = {}
 
 
 @fault
 def sine_has_a_wrong_sign_backward() -> None:
-    op = module("ops.table").TABLE["sin"]
+    op = module("core.table").TABLE["sin"]
     op.rules["x"] = lambda g, x: -g * cos(x)  # noqa: F821  (named by its world)
 
 
@@ -100,23 +100,23 @@ def sine_has_a_wrong_sign_backward() -> None:
 
 @fault
 def batching_rule_has_a_wrong_sign() -> None:
-    special = module("func.rules").SPECIAL
-    module("func.mapping")
-    mm = module("ops.table").TABLE["mm"]
+    special = module("func.batching_families").SPECIAL
+    module("func.vmap_transform")
+    mm = module("core.table").TABLE["mm"]
     rule = special[mm]
     special[mm] = lambda op, level, parts, settings: -rule(op, level, parts, settings)
 
 
 @fault
 def tangent_of_a_write_is_lost() -> None:
-    module("autograd.forward_ad").Level.on_write = module("autograd.grad_mode").Inner.on_write
+    module("func.forward_ad").Level.on_write = module("core.mode").Inner.on_write
 
 
 @fault
 def tangent_of_the_second_factor_is_lost() -> None:
-    tangents = module("autograd.tangents")
+    tangents = module("func.jvp_rules")
     derivative = tangents.derivative
-    module("autograd.forward_ad").derivative = lambda op, args, outs, given, record: derivative(
+    module("func.forward_ad").derivative = lambda op, args, outs, given, record: derivative(
         op,
         args,
         outs,
@@ -141,12 +141,12 @@ def batching_rules_run_in_the_mode_inside_the_vmap() -> None:
 
 @fault
 def results_of_inner_derivatives_are_detached() -> None:
-    module("func.variables").leads_out = lambda t, own=(): False
+    module("func.transform_inputs").leads_out = lambda t, own=(): False
 
 
 @fault
 def out_dims_are_ignored() -> None:
-    mapping = module("func.mapping")
+    mapping = module("func.vmap_transform")
     unwrapped = mapping.unwrapped
     mapping.unwrapped = lambda func, t, dim, level: unwrapped(func, t, dim and 0, level)
 
@@ -156,7 +156,7 @@ def out_dims_are_ignored() -> None:
 
 @fault
 def compiled_program_takes_other_numbers_for_the_same() -> None:
-    facts, trees = module("compile.facts"), module("compile.trees")
+    facts, trees = module("compile.guards.guard_predicates"), module("compile.guards.pytree_signature")
     equal, signature = facts.equal, trees.signature
 
     def of_type(value: Any, flat: list, others: list) -> Any:
@@ -172,7 +172,7 @@ def compiled_program_takes_other_numbers_for_the_same() -> None:
 
 @fault
 def multiplication_by_two_is_left_out() -> None:
-    simplify, check = module("compile.passes.simplify"), module("compile.check")
+    simplify, check = module("compile.passes.simplify"), module("compile.run.verify")
     is_one = simplify.is_one
     simplify.is_one = lambda v: (
         is_one(v) or getattr(v, "size", 0) == 1 and float(v.ravel()[0]) == 2.0
@@ -185,13 +185,13 @@ def multiplication_by_two_is_left_out() -> None:
 
 @fault
 def copies_forget_their_strides() -> None:
-    shape = module("ops.kernels.shape")
+    shape = module("kernels.shape")
     shape.copy_of = lambda x: x.copy("C")
 
 
 @fault
 def images_lose_channels_last() -> None:
-    strided = module("ops.kernels.strided")
+    strided = module("kernels.layout")
     strided.suggests_last = lambda a: False
     for name in ("conv", "pool", "norm", "resize", "borders"):
         place = module(f"ops.kernels.{name}")

@@ -111,9 +111,7 @@ class Tracer(Watcher):
     # -- events ------------------------------------------------------------------------------------
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
-        if (
-            op.name == "lookup"
-        ):  # sparse gradients: a recorded backward would make them dense, so nothing is compiled
+        if op.options.get("sparse_gradient"):
             self.records, self.problem = False, f"has sparse gradients, at {where(line())}"
             return self.stops.clear()
         if self.problem is not None:

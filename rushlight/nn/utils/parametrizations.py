@@ -132,9 +132,9 @@ def spectral_norm(
     others, Spectral Normalization, https://arxiv.org/abs/1802.05957
 
     >>> m = rushlight.nn.utils.parametrizations.spectral_norm(rushlight.nn.Linear(3, 2))
-    >>> list(m.state_dict())[1:]
-    ['parametrizations.weight.original', 'parametrizations.weight.0._u',
-    'parametrizations.weight.0._v']"""
+    >>> list(m.state_dict())[1]
+    'parametrizations.weight.original'
+    """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")

@@ -9,9 +9,9 @@ import rushlight
 
 @pytest.mark.origin("model zoos")
 def test_functions_by_their_aten_names():
-    from rushlight.ops.tensor import aten
+    from rushlight.autograd import aten
 
-    add = rushlight.ops.tensor.aten.add
+    add = rushlight.ops.aten.add
     assert add is aten.add
     assert (
         add(rushlight.ones(2), 1).tolist()
