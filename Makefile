@@ -2,6 +2,7 @@
 #   make demo    train a network on real digits; results in ./rushlight-demo (again: ARGS=--overwrite)
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
+#   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='tests/core' ARGS=--quick)
 #   make lint    ruff and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
@@ -25,7 +26,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all lint bench docs stubs golden ops faster fuzz conformance clean
+.PHONY: help demo test test-all test-reference lint bench docs stubs golden ops faster fuzz conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +39,9 @@ test: $(VENV)/has-$(TESTS)
 
 test-all: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+test-reference: $(VENV)/has-$(TESTS)
+	RUSHLIGHT_FAST=0 $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --ignore tests/fast $(TESTED) $(ARGS)
 
 lint: $(VENV)/has-lint
 	$(BIN)/ruff check rushlight tests examples benchmarks tools

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import rushlight
+from rushlight import fast
 from rushlight.compile.run.compiled_function import Compiled
 from rushlight.fast import index, policy
 from rushlight.kernels import matmul
@@ -46,7 +47,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what --quick and --origin leave out.
+    """Leave out what --quick and --origin leave out, and tests of faster ways that are off.
 
     Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its
     cases but each nth are."""
@@ -59,6 +60,7 @@ def pytest_collection_modifyitems(config, items):
             item.get_closest_marker("exhaustive"), case
         )
         unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
+        unwanted = unwanted or item.get_closest_marker("faster") and not fast.is_on()
         (left if unwanted else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.layers_by_folder import ORDER
 from tests.support.paths import PACKAGE, ROOT
+from tests.test_layers import ORDER, folder
 
 MAX_LINES = 20
 READMES = {
@@ -18,55 +18,42 @@ READMES = {
 FOLDERS = sorted({str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")} - {"."})
 
 
-def layer_of(folder):
-    """The layer of a folder; a public namespace that is a folder, as `signal`, is in `public`."""
-    first = folder.split("/")[0]
-    return first if first in {*ORDER, "fast"} else "public"
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_has_a_readme_or_a_line_in_that_of_the_folder_above(name):
+    while name not in READMES:
+        name, _, last = name.rpartition("/")
+        assert name, f"rushlight/{last} has no README.md"
+        if name in READMES:
+            assert f"`{last}/`" in READMES[name]
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_has_a_readme_or_a_line_in_that_of_the_folder_above(folder):
-    while folder not in READMES:
-        folder, _, last = folder.rpartition("/")
-        assert folder, f"rushlight/{last} has no README.md"
-        if folder in READMES:
-            assert f"`{last}/`" in READMES[folder]
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_is_short_and_says_what_to_read_first(name):
+    assert len(READMES[name].splitlines()) <= MAX_LINES
+    assert re.search(r"Read first: |in an evening:\n", READMES[name])
 
 
-@pytest.mark.parametrize("folder", READMES)
-def test_a_readme_is_short_and_says_what_to_read_first(folder):
-    assert len(READMES[folder].splitlines()) <= MAX_LINES
-    assert re.search(r"Read first: |in an evening:\n", READMES[folder])
-
-
-@pytest.mark.parametrize("folder", READMES)
-def test_a_readme_names_files_that_exist(folder):
-    text = READMES[folder]
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_names_files_that_exist(name):
+    text = READMES[name]
     names = re.findall(r"(?<![\w./])[\w/]+\.(?:py|js|css|html|md)\b", text)
     assert [
-        name
-        for name in names
-        if not any((place / name).exists() for place in (PACKAGE / folder, PACKAGE, ROOT))
+        file
+        for file in names
+        if not any((place / file).exists() for place in (PACKAGE / name, PACKAGE, ROOT))
     ] == []
 
 
-@pytest.mark.parametrize("folder", READMES)
-def test_a_readme_names_functions_of_the_files_it_names(folder):
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_names_functions_of_the_files_it_names(name):
     """`page.py`: the step page (`html`): page.py has the name html."""
-    for file, name in re.findall(r"`([\w/]+\.py)`[^`]*?\(`(\w+)`", READMES[folder]):
-        assert re.search(rf"\b{name}\b", (PACKAGE / folder / file).read_text()), (file, name)
+    for file, function in re.findall(r"`([\w/]+\.py)`[^`]*?\(`(\w+)`", READMES[name]):
+        assert re.search(rf"\b{function}\b", (PACKAGE / name / file).read_text()), (file, function)
 
 
-@pytest.mark.parametrize("folder", READMES)
-def test_a_readme_says_what_the_folder_may_import(folder):
-    said = re.search(r"May import: ([\w, ]+)", READMES[folder])[1]
-    layer = layer_of(folder)
-    if layer == "fast":
-        assert said.startswith("base, loops, kernels, core, ops")
-        return
-    below = ORDER[: ORDER.index(layer)]
-    if through := re.match(r"base to (\w+)", said):
-        others = below[below.index(through[1]) + 1 :]  # each has a name in the text
-        assert all(name in said for name in others)
-    else:
-        assert said.startswith(", ".join(below) or "nothing of rushlight")
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_says_what_the_folder_may_import(name):
+    said = re.search(r"May import: ([\w, ]+)", READMES[name])[1]
+    below = ORDER[: ORDER.index(folder(tuple(name.split("/"))))]
+    expected = f"base to {below[-1]}" if len(below) > 3 else ", ".join(below)
+    assert said == (expected or "nothing of rushlight")

@@ -57,6 +57,7 @@ def test_divisions_of_float32_are_numpys_to_the_bit(ufunc, kind):
         same_bits(divided(ufunc, a.T, b[:, :1].T), ufunc(a.T, b[:, :1].T))
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("ufunc", [np.remainder, np.fmod])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loop_of_divisions_gives_the_same_bits_or_none(ufunc, kind):

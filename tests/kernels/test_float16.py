@@ -30,6 +30,7 @@ def same(a, b):
     return (nan == np.isnan(b)).all() and (a.view(np.int32)[~nan] == b.view(np.int32)[~nan]).all()
 
 
+@pytest.mark.faster
 @pytest.mark.skipif(not has_numba(), reason="loops need Numba")
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
@@ -50,6 +51,7 @@ def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
             assert same(float16.narrowed(f, dtype), f.astype(dtype))
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_much_half_precision_is_computed_in_single(dtype, loops):

@@ -19,6 +19,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.faster
 @pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
 @pytest.mark.parametrize("how", TABLES, ids=str)
 @pytest.mark.parametrize("back", [False, True])

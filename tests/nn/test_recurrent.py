@@ -251,6 +251,7 @@ def answers(module, x, lengths):
     ]
 
 
+@pytest.mark.faster
 @kinds
 @pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["even", "uneven"])
 def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
@@ -338,6 +339,7 @@ def test_loops_are_the_kernels(monkeypatch, seed):
                 assert abs(a - b).max() <= 3e-6 * abs(b).max()
 
 
+@pytest.mark.faster
 def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
     pytest.importorskip("numba")
     calls, x, layer, cell = (

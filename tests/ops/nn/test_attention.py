@@ -121,6 +121,7 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     same(*found, 4e-6)
 
 
+@pytest.mark.faster
 def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     pytest.importorskip("numba")
     found, run = [], kernels.run

@@ -162,7 +162,7 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     ]
     assert "import rushlight" not in text
     assert "from rushlight" not in text
-    assert "test_standalone.py:" in text  # the user's lines
+    assert "test_module_text_alone.py:" in text  # the user's lines
     for got, wanted in zip(run_alone(text, given, tmp_path), want, strict=True):
         assert got.dtype == wanted.dtype
         assert got.tobytes() == wanted.tobytes()

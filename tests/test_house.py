@@ -1,21 +1,15 @@
 """The house's rules: what stands in the package's root, what tests are called, how long files and
-functions are.
-
-Not collected until the package has its new folders; this file then becomes test_house.py. `python
-tests/house.py` prints the functions over the limits, as house_exceptions.txt lists them."""
+functions are. tools/house.py prints how it stands."""
 
 from __future__ import annotations
 
-import ast
-import bisect
 import functools
-import io
-import sys
-import tokenize
-from pathlib import Path
+from bisect import bisect_left, bisect_right
 
-TESTS = Path(__file__).resolve().parent
-PACKAGE = TESTS.parent / "rushlight"
+import house  # tools/house.py
+
+from tests.support.paths import PACKAGE, TESTS
+
 EXCEPTIONS = TESTS / "house_exceptions.txt"
 
 FILE_TOKENS = 6000
@@ -24,22 +18,23 @@ FUNCTION_BRANCHES = 20
 
 LAYERS = set(
     """
-    base loops kernels core random creation ops sparse autograd func fast profiler serialization distributed nn optim amp
-    utils fx vision compile introspect viz compat distributions demo data
+    base loops kernels core random creation ops fast sparse comm func profiler serialization
+    distributed autograd nn optim amp utils fx vision compile introspect viz compat distributions
+    demo data
 """.split()
 )
 # Names that a user writes after `rushlight.`, as files or folders.
 PUBLIC = set(
     """
-    backends compiler fft functional futures hub jit library linalg masked multiprocessing overrides return_types signal
-    special storage testing types
+    backends compiler docs fft functional futures hub jit library linalg masked multiprocessing
+    overrides quasirandom return_types signal special storage testing torch_version types
 """.split()
 )
 FILES = {"__init__", "__main__", "cli", "version", "py", "_methods"}  # py.typed; stubs of methods
 
 # Tests of what is no module of the package, by folder; and tests of the package as a whole.
 OTHER_FOLDERS = {"table", "conformance", "programs", "fuzz", "docs", "examples", "tools", "support"}
-WHOLE = {"import", "layers", "house", "size"}
+WHOLE = {"import", "layers", "house"}
 
 
 def root_names(package):
@@ -71,62 +66,18 @@ def test_tests_are_named_after_what_they_test():
     assert misnamed(TESTS, PACKAGE) == []
 
 
-LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
-BRANCHING = (
-    ast.If,
-    ast.IfExp,
-    ast.For,
-    ast.While,
-    ast.ExceptHandler,
-    ast.comprehension,
-    ast.Assert,
-    ast.match_case,
-)
-
-
 @functools.cache
 def sizes(package):
     """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring
     is one."""
     files, functions = {}, {}
-    for path in sorted(package.rglob("*.py")):
-        name, text = str(path.relative_to(package)), path.read_text()
-        lines = [
-            t.start[0]
-            for t in tokenize.generate_tokens(io.StringIO(text).readline)
-            if t.type not in LAYOUT
-        ]
-        files[name] = len(lines)
-        for node, qualified in named_functions(ast.parse(text)):
-            tokens = bisect.bisect_right(lines, node.end_lineno) - bisect.bisect_left(
-                lines, node.lineno
-            )
-            functions[f"{name} {qualified}"] = tokens, 1 + sum(map(branches, ast.walk(node)))
+    for source in house.sources(package):
+        lines = source.token_lines
+        files[source.name] = len(lines)
+        for node, name in house.named_functions(source.tree):
+            tokens = bisect_right(lines, node.end_lineno) - bisect_left(lines, node.lineno)
+            functions[f"{source.name} {name}"] = tokens, house.branches(node)
     return files, functions
-
-
-def named_functions(node, prefix=""):
-    """(node, name with the classes and functions around it), for every function below the node."""
-    for child in ast.iter_child_nodes(node):
-        named = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        if named and not isinstance(child, ast.ClassDef):
-            yield child, prefix + child.name
-        yield from named_functions(child, f"{prefix}{child.name}." if named else prefix)
-
-
-def branches(node):
-    """How many ways a node of the syntax tree adds: one for each `if`, loop, handler, `and`,
-    `or`."""
-    return (
-        len(node.values) - 1 if isinstance(node, ast.BoolOp) else int(isinstance(node, BRANCHING))
-    )
 
 
 def too_long(package):
@@ -171,7 +122,3 @@ def test_faults_are_found(tmp_path):
     )
     assert too_long(package) == {"odd.py A.f", "odd.py A.f.g", "odd.py h"}
     assert sizes(package)[0]["odd.py"] > 3 * FUNCTION_TOKENS
-
-
-if __name__ == "__main__":
-    sys.stdout.writelines(f"{name}\n" for name in sorted(too_long(PACKAGE)))

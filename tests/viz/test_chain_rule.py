@@ -215,7 +215,7 @@ def test_the_parts_of_a_gradient():
     assert len(found) == 4
     assert x.grad is None
     assert "2 uses sent gradients" in str(found)
-    assert "test_chain.py" in str(found)
+    assert "test_chain_rule.py" in str(found)
 
 
 def test_parts_add_up_to_the_bit():

@@ -37,7 +37,7 @@ WITHOUT_DERIVATIVE = {"bincount", "histogram", "histogramdd"}
 BY_MEMORY = {
     "as_strided",
     "as_strided_copy",
-}  # what they show depends on how samples lie: test_vmap_programs.py
+}  # what they show depends on how samples lie: test_vmap_transform_programs.py
 DATA = ("dynamic shape", "calling .item()")
 BY_NUMBERS = {"repeat_interleave"}  # how often, a tensor says
 
