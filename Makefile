@@ -9,6 +9,7 @@
 #   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
+#   make faster  write docs/faster.md anew: which ops have a faster way, and from what size on
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
 #   make clean   remove all that make made
@@ -25,7 +26,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint bench docs stubs golden ops fuzz conformance clean
+.PHONY: help demo test test-all test-reference lint bench docs stubs golden ops faster fuzz conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +62,9 @@ golden: $(VENV)/has-test,oracle
 
 ops: $(VENV)/has-test,oracle
 	$(BIN)/python tools/ops_docs.py
+
+faster: $(VENV)/has-test
+	$(BIN)/python tools/faster_docs.py
 
 fuzz: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tests/fuzz all --seconds $(SECONDS) $(ARGS)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
+import types
 
+import numpy as np
 import pytest
 
 import rushlight
 from rushlight import nn
+from rushlight.core.faster import faster
+from rushlight.core.table import TABLE
+from rushlight.fast import index
 from tests.support.passes import compiled, ops
 from tests.support.paths import ROOT
 
@@ -48,3 +55,34 @@ def test_the_pass_of_the_page_takes_negations_away(monkeypatch):
     assert "neg" in ops(steps["as recorded"])
     assert "neg" not in ops(steps["negations"])
     assert rushlight.equal(result, x.exp() * 2)
+
+
+def test_the_op_of_the_page_is_that_of_add_an_op():
+    """docs/add-an-op.md has the same line, which tests/introspect/test_documentation.py tries."""
+    line = r"^log_cosh = .*$"
+    pages = [(ROOT / page).read_text() for page in ("CONTRIBUTING.md", "docs/add-an-op.md")]
+    assert len({re.search(line, page, re.MULTILINE)[0] for page in pages}) == 1
+
+
+def test_the_faster_way_of_the_page_gives_the_results_of_the_kernel(monkeypatch):
+    blocks = types.ModuleType("rushlight.fast.blocks")
+    blocks.run = contributed("run")
+    row = re.search(r"`\(\"sinc\", \"\"\): (Way\(.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())[
+        1
+    ]
+    monkeypatch.setitem(sys.modules, blocks.__name__, blocks)
+    monkeypatch.setitem(index.WAYS, ("sinc", ""), eval(row, {"Way": index.Way}))
+    op, sizes = TABLE["sinc"], []
+    kernel = inspect.unwrap(getattr(op.kernel, "reference", op.kernel))
+
+    def counted(x):
+        sizes.append(x.size)
+        return kernel(x)
+
+    (x,) = contributed("examples")()["sinc", ""]()
+    assert x.size >= index.least(op, "", False) == 1 << 15
+    assert np.array_equal(faster(op, "", counted, x), kernel(x))
+    assert sizes == [1 << 14, 1 << 14, 1 << 14, 50_000 - 3 * (1 << 14)]
+    transposed = x[:40_000].reshape(200, 200).T
+    assert np.array_equal(faster(op, "", counted, transposed), kernel(transposed))
+    assert sizes[4:] == [40_000]
