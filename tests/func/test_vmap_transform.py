@@ -150,6 +150,7 @@ def test_vmap_is_the_stacked_loop(name):
     check_all(cases(name), check)
 
 
+@pytest.mark.exhaustive(every=4)
 @every_op
 def test_vmap_nests(name):
     """The outer vmap along 0, the inner along -1; and each argument mapped by one of them alone."""

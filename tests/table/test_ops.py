@@ -217,6 +217,7 @@ def test_layout_makes_no_difference(name):
         check_all([(sample, None) for sample in tried(name)], check)
 
 
+@pytest.mark.exhaustive(every=4)
 @every_op
 def test_inputs_may_be_read_only(name):
     """As arrays from memory maps and other libraries are: nothing is written into them, forward or
@@ -252,6 +253,7 @@ def test_inputs_may_be_read_only(name):
             check_all([(sample, None) for sample in tried(name)], check)
 
 
+@pytest.mark.exhaustive(every=4)
 @every_rule
 def test_no_warning_reaches_the_user(name):
     """NumPy warns of overflow and division by zero, torch does not; rushlight silences its own
@@ -265,6 +267,7 @@ def test_no_warning_reaches_the_user(name):
                 gradients(function_of(name), sample, dtype, create_graph=True)
 
 
+@pytest.mark.exhaustive(every=4)
 @every_rule
 def test_inputs_stay_as_they_are(name):
     function = function_of(name)
