@@ -156,7 +156,10 @@ def out_dims_are_ignored() -> None:
 
 @fault
 def compiled_program_takes_other_numbers_for_the_same() -> None:
-    facts, trees = module("compile.guards.guard_predicates"), module("compile.guards.pytree_signature")
+    facts, trees = (
+        module("compile.guards.guard_predicates"),
+        module("compile.guards.pytree_signature"),
+    )
     equal, signature = facts.equal, trees.signature
 
     def of_type(value: Any, flat: list, others: list) -> Any:

@@ -149,7 +149,9 @@ def made(f, *args):
 
 def test_a_program_is_compared_once(comparisons):
     x = torch.ones(5)
-    first, again = [lambda x: x.exp() + 1 for _ in range(2)]  # texts name the line, so it is one line
+    first, again = [
+        lambda x: x.exp() + 1 for _ in range(2)
+    ]  # texts name the line, so it is one line
     for expected, f in (
         (1, first),
         (1, again),
