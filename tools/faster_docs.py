@@ -35,8 +35,8 @@ passes over the array that the way saves. NumPy then does the work until its pas
 much as loading the loops (`charge` in `fast/policy.py`). The number of elements decides, not the
 clock: a program gives the same numbers each time.
 
-To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_ways.py` compares every
-way with the reference kernel.
+To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_ways.py` compares
+every way with the reference kernel.
 
 ## Ways
 

@@ -57,3 +57,13 @@ def test_a_readme_says_what_the_folder_may_import(name):
     below = ORDER[: ORDER.index(folder(tuple(name.split("/"))))]
     expected = f"base to {below[-1]}" if len(below) > 3 else ", ".join(below)
     assert said == (expected or "nothing of rushlight")
+
+
+def test_the_map_of_the_folders_has_a_row_for_each_layer_in_order():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)[/.].*? \| .*? \| (.*?) \|$", page, re.MULTILINE)
+    names = ["public" if name == "__init__" else name for name, _ in rows]
+    assert names == ORDER
+    for name, may_import in rows:
+        if name in READMES:
+            assert f"May import: {may_import}." in READMES[name].replace("\n", " ")
