@@ -98,7 +98,8 @@ def constants(module: ModuleType) -> str:
     for node in ast.parse(source).body:
         if not isinstance(node, ast.Assign):
             continue
-        names = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else node.targets
+        target = node.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
         lines = [*range(node.lineno, (node.end_lineno or node.lineno) + 1)]
         if node.lineno not in comments:  # the block of comments above, or none
             above = node.lineno - 1
@@ -107,7 +108,9 @@ def constants(module: ModuleType) -> str:
                 above -= 1
         note = " ".join(comments[line] for line in lines if line in comments)
         for name in names:
-            value = getattr(module, name.id) if isinstance(name, ast.Name) else None
+            if not isinstance(name, ast.Name):
+                continue
+            value = getattr(module, name.id)
             if type(value) in (int, float):
                 shown = f"{value:,}" if type(value) is int else f"{value:g}"
                 rows.append(f"| `{name.id}` | {shown} | {note.replace('|', ' ')} |")
