@@ -183,7 +183,7 @@ _HOME = {
     "ScriptModule": "jit",
     "ScriptFunction": "jit",
     "PyTorchFileReader": "_C",
-    "_assert": "_C",
+    "_assert": "ops.tensor.control_flow",
     "_assert_async": "_C",
     "Future": "futures",
     "OutOfMemoryError": "cuda",

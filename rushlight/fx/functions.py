@@ -14,8 +14,8 @@ from importlib import import_module
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from rushlight._C import _assert
 from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.control_flow import _assert
 
 HOMES = {
     "": "torch",

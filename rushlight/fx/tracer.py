@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from rushlight._C import _assert
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import Layout, device
 from rushlight.base.errors import warn
@@ -26,6 +25,7 @@ from rushlight.nn.hooks import Hooked
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.tensor import torch_function
+from rushlight.ops.tensor.control_flow import _assert
 
 PLAIN = (
     bool,

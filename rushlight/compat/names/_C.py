@@ -10,11 +10,10 @@ from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
 from rushlight.core.tensor import Tensor
 from rushlight.core.tensor_copy_pickle import disabled as _disabled_torch_function_impl
+from rushlight.ops.tensor.control_flow import _assert as _assert
 from rushlight.ops.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
-    handle_torch_function,
-    has_torch_function,
 )
 from rushlight.random import Generator as Generator
 
@@ -55,15 +54,6 @@ def _are_functorch_transforms_active() -> bool:
     from rushlight.core.mode import mode
 
     return mode().batch is not None
-
-
-def _assert(condition: Any, message: str) -> Any:
-    """AssertionError with the message unless the condition holds."""
-    if type(condition) is not Tensor and has_torch_function((condition,)):  # a proxy takes it down
-        return handle_torch_function(_assert, (condition,), condition, message)
-    if not condition:
-        raise AssertionError(message)
-    return None
 
 
 def _assert_async(

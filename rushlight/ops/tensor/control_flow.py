@@ -9,6 +9,7 @@ from typing import Any
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.torch_function import handle_torch_function, has_torch_function
 
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
@@ -176,3 +177,12 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     'then'
     """
     return t if b else f
+
+
+def _assert(condition: Any, message: str) -> Any:
+    """AssertionError with the message unless the condition holds."""
+    if type(condition) is not Tensor and has_torch_function((condition,)):  # a proxy takes it down
+        return handle_torch_function(_assert, (condition,), condition, message)
+    if not condition:
+        raise AssertionError(message)
+    return None
