@@ -71,6 +71,7 @@ def trained(name, settings, shapes=((3, 5), (7,)), dtype=np.float32, steps=8):
     ]
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("name", "settings"), CASES)
 def test_a_loop_gives_the_same_bits(at_once, monkeypatch, name, settings, dtype):
@@ -94,6 +95,7 @@ def test_a_large_parameter_is_cut_into_parts(at_once, monkeypatch):
     assert by_loop == by_calls
 
 
+@pytest.mark.faster
 def test_small_models_compile_nothing():
     one = program(rushlight.optim.Adam.rule, (True,) * 4 + (False,), (True,) * 4 + (False,) * 4)
     loop = UNPAID(one, np.dtype(np.float32))

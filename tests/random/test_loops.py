@@ -136,6 +136,7 @@ def test_small_draws_load_nothing():
     assert loop._spent.left == PAYS
 
 
+@pytest.mark.faster
 @needs_numba
 def test_large_draws_load_it_when_it_pays():
     loop = Loop("normals")
@@ -144,6 +145,7 @@ def test_large_draws_load_it_when_it_pays():
     assert loop(LARGE) is loops().normals is loop(1)
 
 
+@pytest.mark.faster
 @needs_numba
 def test_it_pays_sooner_where_numba_is_loaded():
     loop = Loop("normals")
@@ -152,6 +154,7 @@ def test_it_pays_sooner_where_numba_is_loaded():
     assert loop(LARGE) is loops().normals
 
 
+@pytest.mark.faster
 def test_without_numba():
     """Where it is not installed NumPy draws on, and nobody asks again."""
     code = (
