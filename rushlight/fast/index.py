@@ -35,6 +35,7 @@ REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
+TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
 
@@ -106,6 +107,32 @@ WAYS: dict[tuple[str, str], Way] = {
     **{(name, of): slow(12) for name in ("gelu_tanh", "mish") for of in ("", "x")},
     **{(name, of): slow(80) for name in ("erf", "erfc") for of in ("", "x")},
 }
+
+
+class Site(NamedTuple):
+    """The faster way of a kernel that is called by other kernels, too: a function of the same name
+    in `module`, called for arrays of `elements` elements or more (base/faster.py:site)."""
+
+    module: str
+    elements: float = 0
+
+
+SITES: dict[str, Site] = {
+    # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
+    "grid_sample.moved": Site("rushlight.fast.grid_loops", ROW_ELEMENTS),
+    "grid_sample.sampled": Site("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_back": Site("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_slope": Site("rushlight.fast.grid_loops"),
+    "norms.by_differences": Site("rushlight.fast.distance_loops"),
+    # a sum's gradient is one number: a step takes 3.7 ms instead of 16
+    "resize.mixed": Site("rushlight.fast.resize_loops"),
+}
+
+
+def least_of_site(name: str) -> float:
+    """From how many elements on a kernel may have a faster way; inf where faster ways were off
+    from the start."""
+    return SITES[name].elements if ON_AT_START else inf
 
 
 def way_of(op: Any, of: str) -> Way | None:

@@ -7,7 +7,7 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight.base.dependencies import has_numba
-from rushlight.fast import scatter_loops
+from rushlight.fast import grid_loops, scatter_loops
 from rushlight.kernels import grid_sample, index, layout, scatter, sorting
 
 rng = np.random.default_rng(0)
@@ -90,10 +90,10 @@ def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
             )
         ]
 
-    for text in (grid_sample.SAMPLED, grid_sample.SAMPLED_BACK, grid_sample.SAMPLED_SLOPE):
-        grid_sample.loop_of(text).function or grid_sample.loop_of(text).build()
+    for text in (grid_loops.SAMPLED, grid_loops.SAMPLED_BACK, grid_loops.SAMPLED_SLOPE):
+        grid_loops.loop_of(text).function or grid_loops.loop_of(text).build()
     found = made()
-    monkeypatch.setattr(grid_sample, "by_loop", lambda *given: None)
+    monkeypatch.setattr(grid_loops, "by_loop", lambda *given: None)
     assert found == made()
 
 
