@@ -267,7 +267,7 @@ def test_what_is_no_dtype(call):
 @pytest.mark.parametrize("module", ["dtypes", "device", "size"])
 def test_examples(module):
     found = doctest.testmod(
-        importlib.import_module(f"rushlight.{module}"),  # rushlight.device is the class
+        importlib.import_module(f"rushlight.base.{module}"),  # rushlight.device is the class
         extraglobs={"rushlight": rushlight},
     )
     assert found.attempted > 0

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.core import tensor
+from rushlight import tensor
 from rushlight.distributions.gamma import beta_slope, gamma_slope
 from tests.support.programs import Programs, outcome
 

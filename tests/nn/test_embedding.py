@@ -6,7 +6,7 @@ import pytest
 
 import rushlight
 from rushlight import nn
-from rushlight.core import tensor
+from rushlight import tensor
 from rushlight.nn import functional as F
 
 TABLE = rushlight.arange(12.0).reshape(6, 2)

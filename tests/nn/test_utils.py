@@ -12,7 +12,7 @@ import pytest
 
 import rushlight as rl
 from rushlight import nn
-from rushlight.core import tensor
+from rushlight import tensor
 from rushlight.nn.utils import parametrizations, parametrize, prune, stateless
 from tests.support.programs import Programs
 

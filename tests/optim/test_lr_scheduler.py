@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight import nn
-from rushlight.core import tensor
+from rushlight import tensor
 from rushlight.optim import SGD, Adam, lr_scheduler
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight.base import dtypes
-from rushlight.core import tensor
+from rushlight import tensor
 from rushlight.core.tensor import from_array
 from rushlight.nn.parameter import Parameter
 from rushlight.serialization import (

@@ -576,7 +576,7 @@ class Lowering:
         for i, (end, made) in enumerate(self.probes):
             lines += [
                 *self.lines[done:end],
-                f"{call}({', '.join([str(i), *map(self._array, made)])})",
+                f"{call}({', '.join([str(i), *map(self.array, made)])})",
             ]
             done = end
         return (
