@@ -20,7 +20,7 @@ gc.disable()
 try:
     from rushlight import autograd, ops
     from rushlight.base import dtypes
-    from rushlight.core import tensor_copy_pickle
+    from rushlight.core import docstring, tensor_copy_pickle
     from rushlight.creation import factories
 
     if (
@@ -65,6 +65,12 @@ from rushlight.core.mode import (
 )
 from rushlight.core.table import in_namespace as _in_namespace  # noqa: E402
 from rushlight.core.tensor import Tensor  # noqa: E402
+
+# Modules of higher layers that lower layers call when they first need them.
+docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"
+tensor_copy_pickle.torch_functions.module = "rushlight.ops.tensor.torch_function"
+factories.meta_tensors.module = "rushlight.ops.meta.meta_tensors"
+ops.aten_namespace.module = "rushlight.autograd.aten"
 
 # Names that exist only because programs written for torch import them: rushlight._dynamo,
 # rushlight.cuda.

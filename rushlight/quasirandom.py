@@ -1,6 +1,6 @@
 """torch.quasirandom: Sobol points, which fill a cube more evenly than random points."""
 
-from rushlight.distributions.quasirandom import (
+from rushlight.ops.tensor.quasirandom import (
     SobolEngine,
 )
 

@@ -232,8 +232,7 @@ def products() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
-    from rushlight import optim
-    from rushlight import tensor
+    from rushlight import optim, tensor
 
     for name, many in OPTIMIZERS.items():
         for settings in many:

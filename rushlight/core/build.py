@@ -23,6 +23,7 @@ from rushlight.core.table import (
     NUMPY,
     REAL,
     SAME,
+    SHARED,
     TABLE,
     Op,
     entry,
@@ -346,7 +347,8 @@ def composite(
         if factors:
             f = older(f, taken, factors)
         for name in own:
-            if name not in TABLE:  # rules mean the entry itself, with its own order of parameters
+            # rules mean an entry by its own order of parameters, and a shared helper by its name
+            if name not in TABLE and name not in SHARED:
                 TENSORS[name] = f
             if function:
                 FUNCTIONS[name] = f

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.base.higher import Higher
 from rushlight.core.table import Op
+
+op_docstrings = Higher()  # writes docstrings and signatures
 
 
 class Entry:
@@ -26,9 +29,7 @@ class Entry:
 
     @property
     def __signature__(self) -> Any:
-        from rushlight.introspect import op_docstrings
-
-        return op_docstrings.signature(self.op, self.writes)
+        return op_docstrings().signature(self.op, self.writes)
 
     @property
     def __wrapped__(self) -> Callable:
@@ -67,9 +68,7 @@ class Docstring(Reading):
 
     def written(self) -> str:
         """The text, from the entry as it is now."""
-        from rushlight.introspect import op_docstrings
-
-        return op_docstrings.text(self.entry.op, self.entry.writes)
+        return op_docstrings().text(self.entry.op, self.entry.writes)
 
     def __radd__(self, other: str) -> str:
         return other + self.written()

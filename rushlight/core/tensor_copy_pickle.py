@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from numpy import ndarray
 
 from rushlight.base.errors import explain
+from rushlight.base.higher import Higher
 from rushlight.core.clock import Writes
 from rushlight.core.tensor import Tensor, method, new
+
+torch_functions = Higher()  # `__torch_function__` of users' classes
 
 
 def rebuild(
@@ -93,9 +95,7 @@ def torch_function(
 ) -> Any:
     """The default `__torch_function__` of a user's subclass: runs the function, and returns results
     of the subclass."""
-    return import_module("rushlight.ops.tensor.torch_function").default(
-        cls, func, types, args, kwargs
-    )
+    return torch_functions().default(cls, func, types, args, kwargs)
 
 
 def subclassed(cls: type, **options: Any) -> None:
@@ -103,7 +103,7 @@ def subclassed(cls: type, **options: Any) -> None:
     (ops/tensor/torch_function.py)."""
     super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
     if cls.__module__.partition(".")[0] != "rushlight":
-        import_module("rushlight.ops.tensor.torch_function").take_part(cls)
+        torch_functions().take_part(cls)
 
 
 Tensor._asks = False  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, strided
 from rushlight.base.errors import explain, overflowed, suggesting
+from rushlight.base.higher import Higher
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
@@ -34,6 +35,9 @@ from rushlight.creation.nested_sequences import (
 from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
+
+
+meta_tensors = Higher()  # arrays without elements
 
 
 def made(
@@ -81,9 +85,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
 
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
     """The array of a tensor on the device "meta". Loads ops/meta/meta_tensors.py on first use."""
-    from rushlight.ops.meta.meta_tensors import Meta
-
-    return Meta(shape, dtype, strides)
+    return meta_tensors().Meta(shape, dtype, strides)
 
 
 def tensor(

@@ -1,5 +1,6 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
 
+from rushlight.base.higher import Higher
 from rushlight.ops.index import getitem, index_tensors
 from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.math import arithmetic, elementwise, operators
@@ -7,10 +8,10 @@ from rushlight.ops.reduce import reduce
 from rushlight.ops.shape import view_functions, views
 from rushlight.ops.tensor import casts
 
+aten_namespace = Higher()  # torch.ops.aten
+
 
 def __getattr__(name: str) -> object:
     if name != "aten":
         raise AttributeError(f"module 'rushlight.ops' has no attribute '{name}'")
-    from importlib import import_module
-
-    return import_module("rushlight.ops.tensor.aten")
+    return aten_namespace()

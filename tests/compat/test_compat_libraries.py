@@ -456,7 +456,7 @@ def test_names_that_graph_networks_import():
     assert rushlight.jit._overload(len) is len
     with pytest.raises(RuntimeError, match="Tried to instantiate class 'pyg.Map'"):
         _ = rushlight.classes.pyg.Map
-    aten = rushlight.ops.tensor.aten
+    aten = rushlight.ops.aten
     x = rushlight.arange(6.0).reshape(2, 3)
     assert aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
     assert aten.index.Tensor(x, [None, rushlight.tensor([2, 0])]).tolist() == [[2, 0], [5, 3]]

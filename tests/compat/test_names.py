@@ -447,7 +447,7 @@ def test_names_of_notebooks(monkeypatch):
     assert jit.trace_module(layer, {}) is layer
     with pytest.raises(RuntimeError, match="eval mode"):
         jit.freeze(layer.train())
-    monkeypatch.setattr(hub, "chosen", None)
+    monkeypatch.setattr("rushlight.serialization.hub.chosen", None)
     hub.set_dir("somewhere")
     assert hub.get_dir() == "somewhere"
     from rushlight.optim.adamw import AdamW

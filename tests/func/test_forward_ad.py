@@ -8,6 +8,7 @@ import pytest
 
 import rushlight
 from rushlight.func import forward_ad as ours
+from rushlight.func.forward_ad import level_of
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, leaf, varies, weights
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
 from tests.table.test_ops_like_torch import (
@@ -398,7 +399,7 @@ def test_what_is_refused(oracle, name):
             if (
                 fw._current_level >= 0
                 if hasattr(fw, "_current_level")
-                else fw.level_of(None) is not None
+                else level_of(None) is not None
             ):
                 fw.exit_dual_level()
         return ["nothing", ""]

@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 import rushlight
-from rushlight import allclose, stack
+from rushlight import allclose, stack, tensor
 from rushlight.autograd import Function
-from rushlight import tensor
 from rushlight.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vmap
 
 X = tensor([[0.1, 0.5], [-0.3, 2.0], [1.0, -0.2]], dtype=rushlight.float64)

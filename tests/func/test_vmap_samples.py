@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight import Tensor, equal, ones, stack
-from rushlight import tensor
+from rushlight import Tensor, equal, ones, stack, tensor
 from rushlight.func import grad, jvp, vmap
 
 X = tensor([[0.1, 0.5], [-0.3, 2.0], [0.7, -1.1]])

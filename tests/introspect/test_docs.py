@@ -17,7 +17,7 @@ def test_mul_shows_its_formula_and_rules():
     assert lines[0] == "mul(input, other, *, out=None)"
     assert "out = input * other" in lines
     assert "    d input: g * other" in lines
-    assert "mul        = op(lambda x, y, /: x * y" in repr(mul)
+    assert "lambda x, y, /: x * y" in repr(mul)
     assert re.search(r"ops/math/elementwise\.py:\d+", repr(mul))
 
 

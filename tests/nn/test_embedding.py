@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rushlight
-from rushlight import nn
-from rushlight import tensor
+from rushlight import nn, tensor
 from rushlight.nn import functional as F
 
 TABLE = rushlight.arange(12.0).reshape(6, 2)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-from rushlight import nn
-from rushlight import tensor
+from rushlight import nn, tensor
 from rushlight.nn.utils import parametrizations, parametrize, prune, stateless
 from tests.support.programs import Programs
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight import nn
-from rushlight import tensor
+from rushlight import nn, tensor
 from rushlight.optim import SGD, Adam, lr_scheduler
 
 

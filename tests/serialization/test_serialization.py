@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.base import dtypes
 from rushlight import tensor
+from rushlight.base import dtypes
 from rushlight.core.tensor import from_array
 from rushlight.nn.parameter import Parameter
 from rushlight.serialization import (

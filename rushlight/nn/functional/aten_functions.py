@@ -11,10 +11,10 @@ import numpy as np
 from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.linalg import matrix_norm, vector_norm
 from rushlight.nn import functional as F
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.embedding import bags, padding_row, shorten
+from rushlight.ops.reduce.norms_api import matrix_norm, vector_norm
 
 MODES = ("sum", "mean", "max")
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from rushlight import distributed
+from rushlight.comm.process_group import get_rank, get_world_size
 from rushlight.base.dtypes import float64
 from rushlight.base.errors import explain
 from rushlight.creation.factories import as_tensor
@@ -233,8 +233,8 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
-        rank = distributed.get_rank() if rank is None else rank
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(
                 explain(

@@ -90,7 +90,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
     assert (
-        len((place / "program.py").read_text()) < 196_000
+        len((place / "program.py").read_text()) < 205_000
     )  # six ways of convolution, most with loops; products; halves
 
 
@@ -101,7 +101,7 @@ def test_a_folder_of_calls_alone_is_small(tmp_path):
     np.testing.assert_allclose(
         answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6
     )
-    assert len((place / "program.py").read_text()) < 30_000
+    assert len((place / "program.py").read_text()) < 31_500
 
 
 def load(place):
@@ -191,7 +191,7 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
     made = load(place).model(np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
-    assert len((place / "program.py").read_text()) < 30_000
+    assert len((place / "program.py").read_text()) < 31_500
 
 
 class Decoder(nn.Module):

@@ -138,5 +138,5 @@ def test_layer_of_one_tap():
     )
     assert rushlight.allclose(layer(x).double().flatten(2), expected, atol=1e-5)
     last = layer(x.contiguous(memory_format=rushlight.channels_last))
-    assert rushlight.equal(last, layer(x))
+    assert rushlight.allclose(last, layer(x), atol=1e-6)  # another call of BLAS
     assert last.is_contiguous(memory_format=rushlight.channels_last)

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-import rushlight
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.dtypes import get_default_dtype
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.shape.view_functions import cat
+from rushlight.ops.tensor.random_tensors import randint
+from rushlight.random import Generator
 
 
 @lru_cache(maxsize=1)
@@ -82,13 +85,11 @@ class SobolEngine:
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         state, shift = directions(dimension, self.MAXBIT), np.zeros(dimension, np.int64)
         if scramble:
-            source = None if seed is None else rushlight.Generator().manual_seed(seed)
-            shift = rushlight.randint(2, (dimension, self.MAXBIT), generator=source)._array @ (
+            source = None if seed is None else Generator().manual_seed(seed)
+            shift = randint(2, (dimension, self.MAXBIT), generator=source)._array @ (
                 1 << np.arange(self.MAXBIT)
             )
-            lower = rushlight.randint(
-                2, (dimension, self.MAXBIT, self.MAXBIT), generator=source
-            )._array
+            lower = randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=source)._array
             state = scrambled(state, np.tril(lower))
         self.sobolstate, self.shift, self.quasi = (
             from_array(state),
@@ -100,7 +101,7 @@ class SobolEngine:
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """The next n points, (n, dimension), in the default dtype unless told."""
-        dtype = rushlight.get_default_dtype() if dtype is None else dtype
+        dtype = get_default_dtype() if dtype is None else dtype
         start = self.num_generated == 0
         steps = (
             np.arange(n - 1)
@@ -116,7 +117,7 @@ class SobolEngine:
         if len(whole):
             self.quasi = from_array(whole[-1].copy())
         if start:
-            points = rushlight.cat((self._first_point.to(dtype), points), -2)
+            points = cat((self._first_point.to(dtype), points), -2)
         self.num_generated += n
         return points if out is None else out.resize_as_(points).copy_(points)  # type: ignore[attr-defined]
 

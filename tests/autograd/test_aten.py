@@ -11,7 +11,7 @@ import rushlight
 def test_functions_by_their_aten_names():
     from rushlight.ops.tensor import aten
 
-    add = rushlight.ops.tensor.aten.add
+    add = rushlight.ops.aten.add
     assert add is aten.add
     assert (
         add(rushlight.ones(2), 1).tolist()

@@ -1,0 +1,22 @@
+"""Modules of higher layers that lower layers call.
+
+Imports point down. Where a lower layer needs a higher one (a docstring is written when it is read),
+it declares a `Higher` and calls it; `rushlight/__init__.py` names the module.
+"""
+
+from importlib import import_module
+from typing import Any
+
+
+class Higher:
+    """A module that is imported when it is first needed. RuntimeError if no module was named."""
+
+    __slots__ = ("module",)
+
+    def __init__(self) -> None:
+        self.module = ""
+
+    def __call__(self) -> Any:
+        if not self.module:
+            raise RuntimeError("this layer runs without the rest of rushlight: import rushlight")
+        return import_module(self.module)

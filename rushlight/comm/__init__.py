@@ -1,0 +1,1 @@
+"""Process groups and collectives, which torch.distributed offers."""
