@@ -16,12 +16,6 @@ from rushlight.loops.tiering import Loop
 Ints = tuple[int, ...]
 
 
-def moved(x: ndarray, slope: ndarray) -> ndarray:
-    """(x + 1) slope, coordinate by coordinate."""
-    columns = np.ascontiguousarray(np.moveaxis(x, -1, 0)) + x.dtype.type(1)
-    return np.moveaxis(columns * slope[:, None, None], 0, -1)
-
-
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray | None:
     return by_loop(SAMPLED, (*x.shape[:2], at.shape[2]), x, weight, at)
 

@@ -18,13 +18,6 @@ from rushlight.loops import budget
 
 ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core asks for no way at all
 
-# -- seconds ---------------------------------------------------------------------------------------
-
-# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first
-# sum of 300 x 300 took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms
-# each, loops take 50 ms. On a new machine loops cost 3 to 20 s, once.
-LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
-
 # -- elements of an array --------------------------------------------------------------------------
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
@@ -36,6 +29,11 @@ SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
 TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which whole blocks are faster than libm, number by number
+REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
+SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
+SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
+MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
 
@@ -119,11 +117,20 @@ class Site(NamedTuple):
 
 SITES: dict[str, Site] = {
     # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
-    "grid_sample.moved": Site("rushlight.fast.grid_loops", ROW_ELEMENTS),
+    "grid_sample.moved": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
+    # 20,000 vectors: 0.44 ms instead of 1.4; 4 vectors: 30 us instead of 8
+    "rare_functions.crossed": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
     "grid_sample.sampled": Site("rushlight.fast.grid_loops"),
     "grid_sample.sampled_back": Site("rushlight.fast.grid_loops"),
     "grid_sample.sampled_slope": Site("rushlight.fast.grid_loops"),
     "norms.by_differences": Site("rushlight.fast.distance_loops"),
+    "elementwise.divided": Site("rushlight.fast.remainders"),
+    "ufunc_at.each_at": Site("rushlight.fast.scatter_loops"),
+    "ufunc_at.slices_at": Site("rushlight.fast.scatter_loops"),
+    # 4 x 16 x 128 by twos: 12 us instead of 85
+    "pool.max_values": Site("rushlight.fast.max_pool_values"),
+    "pool.best_of_taps": Site("rushlight.fast.pool_loops"),
+    "pool.scattered": Site("rushlight.fast.pool_loops"),
     # a sum's gradient is one number: a step takes 3.7 ms instead of 16
     "resize.mixed": Site("rushlight.fast.resize_loops"),
 }

@@ -48,10 +48,10 @@ from numpy import (  # noqa: F401
 )
 
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.faster import site
 from rushlight.base.memory_format import copy_of, room_like
 from rushlight.fast.sin_cos import cos, sin  # noqa: F401
 from rushlight.kernels.fp_warnings import hushed, loud
-from rushlight.kernels.remainders import divided
 
 real, imag = np.real, np.imag
 root_of_squares = sqrt
@@ -82,9 +82,15 @@ def rounded_quotient(ufunc: np.ufunc) -> Callable:
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all() and x.size:
             raise ValueError("ZeroDivisionError: an integer is divided by 0")
-        return divided(ufunc, x, y)
+        return divided(x, y, ufunc)
 
     return kernel
+
+
+@site
+def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
+    """A remainder or a whole quotient."""
+    return ufunc(x, y)
 
 
 def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
