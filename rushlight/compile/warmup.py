@@ -214,12 +214,12 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of attention, forward and back."""
-    from rushlight.kernels import attention as kernels
+    from rushlight.fast import attention as loops
 
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
-        yield f"attention, {name}", lambda given=given: kernels.run(*given)  # type: ignore[misc]
+        yield f"attention, {name}", lambda given=given: loops.run(*given)  # type: ignore[misc]
 
 
 def products() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -30,11 +30,15 @@ DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh mem
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
 TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
 WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
-REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which whole blocks are faster than libm, number by number
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
 MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
+ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
+# NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
+ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
+ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # from which all cores share attention's heads
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
 
@@ -127,6 +131,8 @@ SITES: dict[str, Site] = {
     "norms.by_differences": Site("rushlight.fast.distance_loops"),
     "float16.converted": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
     "summation.add_to": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
+    "attention.attend": Site("rushlight.fast.attention"),
+    "attention.attend_back": Site("rushlight.fast.attention"),
     "elementwise.divided": Site("rushlight.fast.remainders"),
     "ufunc_at.each_at": Site("rushlight.fast.scatter_loops"),
     "ufunc_at.slices_at": Site("rushlight.fast.scatter_loops"),
