@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, settings
 import rushlight
 from rushlight import fast
 from rushlight.compile.run.compiled_function import Compiled
-from rushlight.fast import index, policy
+from rushlight.fast import policy
 from rushlight.kernels import matmul
+from rushlight.loops import budget
 from rushlight.loops import tiering
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
@@ -91,7 +92,7 @@ def as_if_alone(monkeypatch):
     """Each test begins as the first of a process, whichever ran before it: the random numbers that
     a seed gives, and NumPy until a test's own work has paid for loops
     (rushlight/fast/policy.py)."""
-    monkeypatch.setattr(policy.small_arrays, "left", index.LOADING_SECONDS)
+    monkeypatch.setattr(policy.small_arrays, "left", budget.LOADING_SECONDS)
     monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
     monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
     monkeypatch.setattr(matmul.spent, "loading", 0)

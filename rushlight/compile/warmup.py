@@ -157,11 +157,10 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
 def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
     batch-innermost; of pools."""
-    from rushlight.fast import pool_loops
+    from rushlight.fast import pool_loops, resize_loops
     from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
     from rushlight.fast.conv.batch_innermost_loops import tiles
     from rushlight.fast.conv.tiling import lanes
-    from rushlight.kernels import resize
 
     for filters in (8, 6, 4, 2, 1):
         yield (
@@ -194,7 +193,7 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build
     for flat in (True, False):
-        yield "resizing, " + ("of rows" if flat else "of columns"), resize.loop_of(flat).build
+        yield "resizing, " + ("of rows" if flat else "of columns"), resize_loops.loop_of(flat).build
 
 
 def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
@@ -215,12 +214,12 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
 
 def attention() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops of attention, forward and back."""
-    from rushlight.kernels import attention as kernels
+    from rushlight.fast import attention as loops
 
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
-        yield f"attention, {name}", lambda given=given: kernels.run(*given)  # type: ignore[misc]
+        yield f"attention, {name}", lambda given=given: loops.run(*given)  # type: ignore[misc]
 
 
 def products() -> Iterator[tuple[str, Callable[[], None]]]:

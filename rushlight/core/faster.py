@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from math import inf
 from typing import Any
 
-PLUG = "rushlight.fast"
-
+from rushlight.base.faster import index, plugged
 
 # Set by `rushlight.fast` with the first large elementwise op: functions (ready, whole) for
 # gradients that are put off.
@@ -27,21 +25,6 @@ class Site:
 
     def __init__(self, name: str):
         self.name, self.elementwise = name, False
-
-
-def plugged(module: str) -> Any:
-    """That module of `rushlight.fast`; None where the package is absent."""
-    try:
-        return import_module(PLUG + module)
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(PLUG):
-            raise
-        return None
-
-
-@cache
-def index() -> Any:
-    return plugged(".index")
 
 
 @cache

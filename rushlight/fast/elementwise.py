@@ -26,11 +26,12 @@ from numpy import ndarray
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
 from rushlight.core.table import BOOL, TABLE, Op
+from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
 from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
 from rushlight.fast.softmax_norm import in_full
-from rushlight.kernels.float16 import APART, BITS, WORDS, is_half, knows_float16, singly
+from rushlight.kernels.float16 import APART, is_half, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}

@@ -18,13 +18,6 @@ from rushlight.loops import budget
 
 ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core asks for no way at all
 
-# -- seconds ---------------------------------------------------------------------------------------
-
-# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first
-# sum of 300 x 300 took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms
-# each, loops take 50 ms. On a new machine loops cost 3 to 20 s, once.
-LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
-
 # -- elements of an array --------------------------------------------------------------------------
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
@@ -35,6 +28,18 @@ REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
+TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
+WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
+REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
+SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
+SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
+MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
+ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
+# NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
+ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
+ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # from which all cores share attention's heads
+SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # of float64; NumPy's passes that take as long
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
 
@@ -106,6 +111,47 @@ WAYS: dict[tuple[str, str], Way] = {
     **{(name, of): slow(12) for name in ("gelu_tanh", "mish") for of in ("", "x")},
     **{(name, of): slow(80) for name in ("erf", "erfc") for of in ("", "x")},
 }
+
+
+class Site(NamedTuple):
+    """The faster way of a kernel that is called by other kernels, too: a function of the same name
+    in `module`, called for arrays of `elements` elements or more (base/faster.py:site)."""
+
+    module: str
+    elements: float = 0
+
+
+SITES: dict[str, Site] = {
+    # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
+    "grid_sample.moved": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
+    # 20,000 vectors: 0.44 ms instead of 1.4; 4 vectors: 30 us instead of 8
+    "rare_functions.crossed": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
+    "grid_sample.sampled": Site("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_back": Site("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_slope": Site("rushlight.fast.grid_loops"),
+    "norms.by_differences": Site("rushlight.fast.distance_loops"),
+    "float16.converted": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
+    "summation.add_to": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
+    "attention.attend": Site("rushlight.fast.attention"),
+    "attention.attend_back": Site("rushlight.fast.attention"),
+    # 90,000 numbers of float64: 0.26 ms instead of 2
+    "elementwise.of_angle": Site("rushlight.fast.sin_cos", SIN_COS_ELEMENTS),
+    "elementwise.divided": Site("rushlight.fast.remainders"),
+    "ufunc_at.each_at": Site("rushlight.fast.scatter_loops"),
+    "ufunc_at.slices_at": Site("rushlight.fast.scatter_loops"),
+    # 4 x 16 x 128 by twos: 12 us instead of 85
+    "pool.max_values": Site("rushlight.fast.max_pool_values"),
+    "pool.best_of_taps": Site("rushlight.fast.pool_loops"),
+    "pool.scattered": Site("rushlight.fast.pool_loops"),
+    # a sum's gradient is one number: a step takes 3.7 ms instead of 16
+    "resize.mixed": Site("rushlight.fast.resize_loops"),
+}
+
+
+def least_of_site(name: str) -> float:
+    """From how many elements on a kernel may have a faster way; inf where faster ways were off
+    from the start."""
+    return SITES[name].elements if ON_AT_START else inf
 
 
 def way_of(op: Any, of: str) -> Way | None:

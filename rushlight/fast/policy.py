@@ -6,8 +6,7 @@ The work done decides, never the clock, so a program that is run again gives the
 
 from __future__ import annotations
 
-from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
-from rushlight.loops.budget import CALL, ELEMENT, Budget
+from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, NUMBA_SECONDS, Budget
 
 small_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
 large_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)

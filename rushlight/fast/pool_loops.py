@@ -134,7 +134,7 @@ def scatter() -> Loop:
     return Loop(lambda: SCATTER, 40, example)
 
 
-def max_pool(
+def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
@@ -167,7 +167,7 @@ def max_pool(
     return values, indices
 
 
-def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
+def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
     """The sums of float32 g at their places; None while NumPy is to do it, and where an index is
     outside."""
     loop, volume = scatter(), prod(size)

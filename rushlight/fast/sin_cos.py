@@ -14,11 +14,10 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, HALF_ELEMENTS
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, SIN_COS_PASSES
 from rushlight.fast.policy import charge
 
 DOUBLE = np.dtype(np.float64)
-PASSES = 60  # of NumPy's that take as long
 LOOP = """def kernel(x, out):
     restrict()
     wide()
@@ -38,35 +37,24 @@ def loop(name: str) -> Callable:
     return compiled(LOOP.format(name=name))
 
 
-def circular(ufunc: np.ufunc) -> Callable:
-    """The function, with loops for many numbers of double precision."""
-    name = ufunc.__name__
-
-    def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
-        if (
-            x.__class__ is not ndarray
-            or x.dtype is not DOUBLE
-            or x.size < HALF_ELEMENTS
-            or not x.flags.c_contiguous
-            or not charge(PASSES, x.size, ELEMENTWISE_ELEMENTS)
-            or not has_numba()
-        ):
-            return ufunc(x, out=out)
-        made = memory.take(x.shape, DOUBLE)
-        near(x, made)
-        if out is not None:  # it may be x, which `near` reads twice
-            np.copyto(out, made)
-        return made if out is None else out
-
-    def near(x: ndarray, out: ndarray) -> None:
-        from rushlight.loops.scalar_math import NEAR
-
-        if not loop(name)(x.reshape(-1), out.reshape(-1)) <= NEAR:
-            far = ~(np.abs(x) <= NEAR)
-            out[far] = ufunc(x[far])
-
-    kernel.ufunc = ufunc  # type: ignore[attr-defined]
-    return kernel
+def of_angle(x: ndarray, ufunc: np.ufunc, out: ndarray | None) -> ndarray | None:
+    """ufunc(x), which is sin or cos of float64; None while NumPy is to do it."""
+    if (
+        not x.flags.c_contiguous
+        or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS)
+        or not has_numba()
+    ):
+        return None
+    made = memory.take(x.shape, DOUBLE)
+    near(ufunc, x, made)
+    if out is not None:  # it may be x, which `near` reads twice
+        np.copyto(out, made)
+    return made if out is None else out
 
 
-sin, cos = circular(np.sin), circular(np.cos)
+def near(ufunc: np.ufunc, x: ndarray, out: ndarray) -> None:
+    from rushlight.loops.scalar_math import NEAR
+
+    if not loop(ufunc.__name__)(x.reshape(-1), out.reshape(-1)) <= NEAR:
+        far = ~(np.abs(x) <= NEAR)
+        out[far] = ufunc(x[far])

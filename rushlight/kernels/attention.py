@@ -2,13 +2,11 @@
 computes again.
 
 tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of
-numbers to add, or none. A query that may look at nothing gets 0. Much float32 goes to the compiled
-loops (fast/attention_loops.py)."""
+numbers to add, or none. A query that may look at nothing gets 0."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -16,18 +14,12 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.base.dependencies import has_numba
-from rushlight.fast.policy import large_arrays, small_arrays
+from rushlight.base.faster import site
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.loss import counted
 
 BLOCK = 1 << 18  # scores at a time
-LEAST = 1 << 17  # products from which the loops are used: NumPy takes 0.15 ms
-PASSES, MANY = 100, 30  # over the scores, that they save; of many, a score takes NumPy 4 to 13 ns
-MUCH = 1 << 22  # and all cores
 REMEMBERED = 1 << 18  # numbers from which memory is used again: to ask takes 1 us
-FLOAT = np.dtype(np.float32)
-MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it writes to
 
 
 def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[ndarray, ndarray]:
@@ -39,9 +31,22 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     )
     out = room((*q.shape[:-1], v.shape[-1]), q if rows else None, v.dtype)
     lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
-    if looped(q, k, v, mask):
-        run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
-        return out, lse
+    attend(q, k, v, mask, out, lse, causal, scale)
+    return out, lse
+
+
+@site
+def attend(
+    q: ndarray,
+    k: ndarray,
+    v: ndarray,
+    mask: ndarray | None,
+    out: ndarray,
+    lse: ndarray,
+    causal: bool,
+    scale: float,
+) -> None:
+    """`attention` into out and lse."""
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
         top = np.maximum.reduce(s, -1, None, None, True)
@@ -56,7 +61,6 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
             top[nothing] = -np.inf
         np.divide(np.matmul(s, c), weights, out=to, casting="same_kind")
         total[...] = (np.log(weights) + top)[..., 0]
-    return out, lse
 
 
 def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> list[ndarray]:
@@ -68,14 +72,26 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
     q, k, v, *rest, out, lse, g = tensors
     mask = rest[0] if rest else None
     dq, dk, dv = rooms(q, k, v)
-    if looped(q, k, v, mask):
-        run(
-            "back",
-            (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv),
-            causal,
-            scale,
-        )
-        return [dq, dk, dv]
+    attend_back(q, k, v, mask, out, lse, g, dq, dk, dv, causal, scale)
+    return [dq, dk, dv]
+
+
+@site
+def attend_back(
+    q: ndarray,
+    k: ndarray,
+    v: ndarray,
+    mask: ndarray | None,
+    out: ndarray,
+    lse: ndarray,
+    g: ndarray,
+    dq: ndarray,
+    dk: ndarray,
+    dv: ndarray,
+    causal: bool,
+    scale: float,
+) -> None:
+    """`attention_back` into dq, dk and dv."""
     dk[...], dv[...] = 0, 0
     delta = np.add.reduce(g.astype(lse.dtype, copy=False) * out, -1)
     for part, (a, b, c, m, to, total, slope, first) in blocks(q, k, v, mask, dq, lse, g):
@@ -89,7 +105,6 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
         ds *= p
         to[...] = np.matmul(ds, b) * a.dtype.type(scale)
         dk[part[0]] += np.matmul(ds.swapaxes(-1, -2), a)
-    return [dq, dk, dv]
 
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
@@ -170,70 +185,3 @@ def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> n
     if mask is not None:
         s += mask
     return s
-
-
-# -- the compiled loops ----------------------------------------------------------------------------
-
-
-def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
-    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of
-    50)."""
-    if (
-        not (
-            q.dtype is FLOAT is k.dtype
-            and v.dtype is FLOAT
-            and (mask is None or mask.dtype is FLOAT)
-        )
-        or not q.size
-    ):
-        return False
-    scores = q.size // q.shape[-1] * k.shape[-2]
-    many = scores * q.shape[-1] >= LEAST
-    return (
-        large_arrays.charge_passes(MANY, scores)
-        if many
-        else small_arrays.charge_passes(PASSES, scores)
-    ) and has_numba()
-
-
-def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
-    return None if mask is None else np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
-
-
-def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
-    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v,
-    mask, out, lse, and on the way back g, dq, dk, dv."""
-    loop, cores, pool = tools(name)
-    q: ndarray = arrays[0]  # type: ignore[assignment]
-    keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
-    heads = prod(q.shape[:-2])
-    parts = min(cores(), heads) if q.size * keys > MUCH else 1
-    _ = [
-        a.base for a in arrays[:4] if a is not None
-    ]  # batches of vmap say here that they are no arrays
-    given = [0 if a is None else id(a) for a in arrays]
-    if not loop(
-        *given, scale, causal, 0, heads if parts == 1 else 0
-    ):  # it looks at how they lie first of all
-        run(
-            name,
-            [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)],
-            causal,
-            scale,
-        )
-    elif parts > 1:
-        bounds = [heads * i // parts for i in range(parts + 1)]
-        pool.run(loop, [(*given, scale, causal, *bounds[i : i + 2]) for i in range(parts)])
-
-
-@cache
-def tools(name: str) -> tuple[Callable, Callable, Any]:
-    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us
-    each time."""
-    from rushlight.fast import attention_loops
-    from rushlight.loops.parallel import cores, pool
-
-    made = (
-        attention_loops.forward if name == "forward" else attention_loops.back
-    )  # names that exports look for
-    return made(), cores, pool

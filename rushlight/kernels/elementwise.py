@@ -48,11 +48,11 @@ from numpy import (  # noqa: F401
 )
 
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.faster import site
 from rushlight.base.memory_format import copy_of, room_like
-from rushlight.fast.sin_cos import cos, sin  # noqa: F401
 from rushlight.kernels.fp_warnings import hushed, loud
-from rushlight.kernels.remainders import divided
 
+DOUBLE = np.dtype(np.float64)
 real, imag = np.real, np.imag
 root_of_squares = sqrt
 abs, neg, pos = np.absolute, np.negative, np.positive
@@ -76,15 +76,41 @@ bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
 bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 
 
+def circular(ufunc: np.ufunc) -> Callable:
+    """sin or cos; of float64 NumPy calls libm number by number, so these have a site."""
+
+    def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
+        if x.__class__ is not ndarray or x.dtype is not DOUBLE:
+            return ufunc(x, out=out)
+        return of_angle(x, ufunc, out)
+
+    kernel.ufunc = ufunc  # type: ignore[attr-defined]
+    return kernel
+
+
+@site
+def of_angle(x: ndarray, ufunc: np.ufunc, out: ndarray | None) -> ndarray:
+    return ufunc(x, out=out)
+
+
+sin, cos = circular(np.sin), circular(np.cos)
+
+
 def rounded_quotient(ufunc: np.ufunc) -> Callable:
     """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
 
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all() and x.size:
             raise ValueError("ZeroDivisionError: an integer is divided by 0")
-        return divided(ufunc, x, y)
+        return divided(x, y, ufunc)
 
     return kernel
+
+
+@site
+def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
+    """A remainder or a whole quotient."""
+    return ufunc(x, y)
 
 
 def refusing(kinds: str, function: Callable, words: str = "") -> Callable:

@@ -7,17 +7,15 @@ numbered with x fastest."""
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.buffer_pool import memory
-from rushlight.fast.index import ROW_ELEMENTS
-from rushlight.fast.reductions import FLOAT, shared
-from rushlight.loops.tiering import Loop
+from rushlight.base.faster import site
 
 Ints = tuple[int, ...]
+FEW = 1 << 12  # elements of all taps, up to which they are taken at once
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
@@ -46,16 +44,16 @@ def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
 
 
 def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
-    """Slopes and positions where no point is brought in; of many, coordinate by coordinate: 50,000
-    in 0.2 ms, not 0.4."""
-    slope, one = slopes(size, align, x.dtype), x.dtype.type(1)
-    if x.size >= ROW_ELEMENTS:
-        position = np.moveaxis(
-            (np.ascontiguousarray(np.moveaxis(x, -1, 0)) + one) * slope[:, None, None], 0, -1
-        )
-    else:
-        position = (x + one) * slope
+    """Slopes and positions where no point is brought in."""
+    slope = slopes(size, align, x.dtype)
+    position = moved(x, slope)
     return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
+
+
+@site
+def moved(x: ndarray, slope: ndarray) -> ndarray:
+    """(x + 1) slope; slope (n,)."""
+    return (x + x.dtype.type(1)) * slope
 
 
 def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
@@ -140,12 +138,10 @@ def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
     return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
 
 
+@site
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
     """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C,
     P)."""
-    made = by_loop(SAMPLED, (*x.shape[:2], at.shape[2]), x, weight, at)
-    if made is not None:
-        return made
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
         return np.add.reduce(x.reshape(-1).take(flat) * weight[:, None], 2)
@@ -158,12 +154,10 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
     return r
 
 
+@site
 def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:
     """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up
     in float64."""
-    made = by_loop(SAMPLED_BACK, (*g.shape[:2], size), g, weight, at)
-    if made is not None:
-        return made
     shape = (*g.shape[:2], size)
     flat = flat_places(at, *shape[1:])
     if flat is not None:
@@ -179,12 +173,10 @@ def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray
     return r
 
 
+@site
 def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
     """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N,
     K, P)."""
-    made = by_loop(SAMPLED_SLOPE, at.shape, g, x, at)
-    if made is not None:
-        return made
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
         return np.add.reduce(x.reshape(-1).take(flat) * g[:, :, None], 1)
@@ -195,73 +187,3 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
             part *= planes
             np.add.reduce(part, 0, out=out[k], initial=0)
     return r
-
-
-# -- the same in loops, to the last bit ------------------------------------------------------------
-
-SAMPLED = """def kernel(x, weight, at, out):
-    restrict()
-    wide()
-    channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
-    for n in range(x.shape[0]):
-        for c in range(channels):
-            image, to = (n * channels + c) * size, (n * channels + c) * points
-            for p in range(points):
-                put(out, to + p, f32(0))
-            for near in range(n * taps * points, (n + 1) * taps * points, points):
-                for p in range(points):
-                    put(out, to + p, get(out, to + p) + get(weight, near + p) * get(x, image + get(at, near + p)))
-"""
-SAMPLED_BACK = """def kernel(g, weight, at, out):
-    restrict()
-    channels, size, taps, points = g.shape[1], out.shape[2], at.shape[1], at.shape[2]
-    total = empty(size, f64)
-    for n in range(g.shape[0]):
-        for c in range(channels):
-            image, plane = (n * channels + c) * size, (n * channels + c) * points
-            for i in range(size):
-                put(total, i, f64(0))
-            for near in range(n * taps * points, (n + 1) * taps * points, points):
-                for p in range(points):
-                    i = get(at, near + p)
-                    put(total, i, get(total, i) + f64(get(weight, near + p) * get(g, plane + p)))
-            for i in range(size):
-                put(out, image + i, f32(get(total, i)))
-"""
-SAMPLED_SLOPE = """def kernel(g, x, at, out):
-    restrict()
-    wide()
-    channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
-    for n in range(x.shape[0]):
-        for near in range(n * taps * points, (n + 1) * taps * points, points):
-            for p in range(points):
-                put(out, near + p, f32(0))
-            for c in range(channels):
-                image, plane = (n * channels + c) * size, (n * channels + c) * points
-                for p in range(points):
-                    put(out, near + p, get(out, near + p) + get(g, plane + p) * get(x, image + get(at, near + p)))
-"""
-FEW = 1 << 12  # elements of all taps, up to which they are taken at once
-TAP = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
-
-
-@cache
-def loop_of(text: str) -> Loop:
-    def example() -> tuple:
-        x = np.zeros((1, 1, 1), FLOAT)
-        return x, x, np.zeros((1, 1, 1), np.int64), x.copy()
-
-    return Loop(lambda: text, 15, example)
-
-
-def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndarray | None:
-    """What the loop makes of these, laid out in C order; None while NumPy is to do it."""
-    if not x.dtype is FLOAT is y.dtype or not all([a.size for a in (x, y, at)]):
-        return None
-    loop, size = loop_of(text), at.size * x.shape[1]
-    if loop.function is None:
-        loop.pay(size + TAP * at.shape[0] * at.shape[1])
-        return None
-    out = memory.take(shape, FLOAT)
-    shared(loop.function, (*map(np.ascontiguousarray, (x, y, at)), out), (1, 1, 1, 1), size)
-    return out

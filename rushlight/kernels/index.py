@@ -10,10 +10,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.memory_format import order_of_strides, strides_in
-from rushlight.fast.scatter_loops import check_index, land, land_slices, line_of, places
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.layout import led, plain, with_strides
 from rushlight.kernels.shape import extent
+from rushlight.kernels.ufunc_at import check_index, land, land_slices, line_of, places
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:

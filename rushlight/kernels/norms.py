@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
-from rushlight.fast.index import REDUCTION_ELEMENTS
-from rushlight.fast.policy import large_arrays
+from rushlight.base.faster import site
 from rushlight.kernels.matmul import mm
 from rushlight.kernels.summation import added, in_c_order
 
@@ -55,37 +51,6 @@ def start(p: float) -> dict[str, float]:
     return {"initial": 0.0} if p > 0 else {}
 
 
-@cache
-def distances() -> Callable | None:
-    """The loop for two matrices; None without Numba."""
-    if not has_numba():
-        return None
-    from rushlight.loops.cache import compiled
-
-    return compiled(DISTANCES)
-
-
-# four rows of y at a time: 1000 x 1000 distances of 16 numbers in 3.6 ms, one by one in 5.1
-DISTANCES = """def kernel(x, y, out):
-    restrict()
-    wide()
-    whole = y.shape[0] // 4 * 4
-    for i in range(x.shape[0]):
-        for j in range(0, whole, 4):
-            a, b, c, d = f32(0), f32(0), f32(0), f32(0)
-            for k in range(x.shape[1]):
-                p, q, r, s = x[i, k] - y[j, k], x[i, k] - y[j + 1, k], x[i, k] - y[j + 2, k], x[i, k] - y[j + 3, k]
-                a, b, c, d = plus(a, p * p), plus(b, q * q), plus(c, r * r), plus(d, s * s)
-            out[i, j], out[i, j + 1], out[i, j + 2], out[i, j + 3] = sqrt(a), sqrt(b), sqrt(c), sqrt(d)
-        for j in range(whole, y.shape[0]):
-            a = f32(0)
-            for k in range(x.shape[1]):
-                p = x[i, k] - y[j, k]
-                a = plus(a, p * p)
-            out[i, j] = sqrt(a)
-"""
-
-
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
     """The distances between rows of x (..., m, n) and rows of y (..., k, n)."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -101,38 +66,19 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
         made = by_products(np.broadcast_to(x, (*batch, m, n)), np.broadcast_to(y, (*batch, k, n)))
         if made is not None:
             return made
-    r = np.zeros((*batch, m, k), x.dtype)
-    fits = r.size * n >= REDUCTION_ELEMENTS and x.dtype == y.dtype == np.float32
-    near = distances() if fits and large_arrays.charge_passes(3, r.size * n) else None
-    if near is None:
-        by_differences(x, y, r)
-        return r
-    x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    for at in np.ndindex(batch):
-        near(
-            *[
-                a[
-                    tuple(
-                        [
-                            i if size > 1 else 0
-                            for i, size in zip(at[len(batch) + 2 - a.ndim :], a.shape)
-                        ]
-                    )
-                ]
-                for a in (x, y)
-            ],
-            r[at],
-        )
-    return r
+    return by_differences(x, y)
 
 
-def by_differences(x: ndarray, y: ndarray, r: ndarray) -> None:
-    """Into r, a few rows of x at a time."""
-    n = x.shape[-1]
+@site
+def by_differences(x: ndarray, y: ndarray) -> ndarray:
+    """The distances, a few rows of x at a time."""
+    batch, n = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-1]
+    r = np.zeros((*batch, x.shape[-2], y.shape[-2]), x.dtype)
     rows = max(1, ROOM * r.shape[-2] // max(1, r.size * n))
     for i in range(0, r.shape[-2] if r.size and n else 0, rows):
         d = x[..., i : i + rows, None, :] - y[..., None, :, :]
         r[..., i : i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
+    return r
 
 
 def by_products(x: ndarray, y: ndarray) -> ndarray | None:

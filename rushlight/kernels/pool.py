@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast import pool_loops
+from rushlight.base.faster import site
 from rushlight.kernels import pool_table
 from rushlight.kernels.im2col import (
     Ints,
@@ -69,15 +69,22 @@ def max_pool(
             planes, tuple(map(valid_windows, size, kernel, stride, padding, dilation, out))
         )
     else:
-        values, indices = pool_loops.max_pool(
-            planes, kernel, stride, padding, dilation, out
-        ) or best_of_taps(planes, kernel, stride, padding, dilation, out)
+        values, indices = best_of_taps(planes, kernel, stride, padding, dilation, out)
     shape = (*x.shape[:2], *out)
     return like_images(values.reshape(shape).astype(x.dtype, copy=False), x), like_images(
         indices.reshape(shape), x
     )
 
 
+@site
+def max_values(
+    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> ndarray:
+    """`max_pool` without the places."""
+    return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
+
+
+@site
 def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
@@ -213,22 +220,30 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
     """
-    planes, few = g.shape[0] * g.shape[1], 0 < g.size <= pool_table.FEW // 4
+    few = 0 < g.size <= pool_table.FEW // 4
     like, (g, indices) = (
         indices,
         (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy()),
     )
-    total = None if few else pool_loops.scatter_spatial(g, indices, size)
-    if total is None:
-        check_indices("scatter_spatial", indices, size)
-        total = np.zeros(planes * prod(size), wide_dtype(g.dtype))
-        np.add.at(
-            total,
-            flat_indices(indices, size).reshape(-1),
-            g.reshape(-1).astype(total.dtype, copy=False),
-        )
-        total = total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
+    total = (added_at if few else scattered)(g, indices, size)
     return like_images(total, like)  # no view: the gradient of a leaf would be copied
+
+
+def added_at(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
+    """The sums of g (N, C, *out), each number added to its place in turn."""
+    check_indices("scatter_spatial", indices, size)
+    total = np.zeros(g.shape[0] * g.shape[1] * prod(size), wide_dtype(g.dtype))
+    np.add.at(
+        total,
+        flat_indices(indices, size).reshape(-1),
+        g.reshape(-1).astype(total.dtype, copy=False),
+    )
+    return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
+
+
+@site
+def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
+    return added_at(g, indices, size)
 
 
 def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import isreal, ndarray  # noqa: F401
 
-from rushlight.fast.index import ROW_ELEMENTS
+from rushlight.base.faster import site
 from rushlight.kernels.elementwise import refusing
 from rushlight.kernels.layout import led
 
@@ -54,16 +54,9 @@ def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
     return x + y / z * value
 
 
+@site
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
     """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one
     of size 3."""
     dim = -1 - behind
-    if (
-        x.size < ROW_ELEMENTS
-    ):  # 4 vectors in 8 us, coordinate by coordinate in 30; 20,000 in 1400 and 440
-        return x.take(NEXT, dim) * y.take(LAST, dim) - x.take(LAST, dim) * y.take(NEXT, dim)
-    r = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
-    (x0, x1, x2), (y0, y1, y2), (r0, r1, r2) = (np.moveaxis(a, dim, 0) for a in (x, y, r))
-    for to, a, b, c, d in (r0, x1, y2, x2, y1), (r1, x2, y0, x0, y2), (r2, x0, y1, x1, y0):
-        np.subtract(a * b, c * d, out=to)
-    return r
+    return x.take(NEXT, dim) * y.take(LAST, dim) - x.take(LAST, dim) * y.take(NEXT, dim)

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.scatter_loops import land, line_of, places
 from rushlight.kernels.index import scatter_into
+from rushlight.kernels.ufunc_at import land, line_of, places
 
 
 def reduce_at(

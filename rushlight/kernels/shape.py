@@ -12,7 +12,6 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.memory_format import copy_of, room_like, strides_in
-from rushlight.fast.index import HALF_ELEMENTS
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
 from rushlight.kernels.layout import (
@@ -487,8 +486,4 @@ def to(x: ndarray, dtype: Any) -> ndarray:
     """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
-    return (
-        x.astype(dtype.numpy)
-        if x.size < HALF_ELEMENTS and x.flags.c_contiguous
-        else converted(x, dtype.numpy)
-    )
+    return converted(x, dtype.numpy)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.base.memory_format import room_like
-from rushlight.fast.index import HALF_ELEMENTS
 
 try:  # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
     from numpy._core.multiarray import c_einsum as rows_einsum
@@ -107,14 +107,10 @@ def in_c_order(r: Any) -> Any:
     return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
 
+@site
 def add_to(a: ndarray, b: ndarray) -> None:
     """a += b."""
-    if a.itemsize == 2 and a.size >= HALF_ELEMENTS:  # 16-bit floats by way of float32
-        from rushlight.kernels.float16 import singly
-
-        a[...] = singly("add", np.add, (a, b))
-    else:
-        np.add(a, b, out=a)
+    np.add(a, b, out=a)
 
 
 def copy_like(leaf: ndarray, g: ndarray) -> ndarray:

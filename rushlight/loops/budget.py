@@ -10,6 +10,12 @@ from sys import modules
 from rushlight.base.dependencies import numba_loads
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds that a pass of NumPy takes, and one element of it
+
+# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first
+# sum of 300 x 300 took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms
+# each, loops take 50 ms. On a new machine loops cost 3 to 20 s, once.
+LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
+
 allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 
 

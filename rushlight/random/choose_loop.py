@@ -8,8 +8,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rushlight.fast.index import LOADING_SECONDS, NUMBA_SECONDS
-from rushlight.loops.budget import Budget
+from rushlight.loops.budget import LOADING_SECONDS, NUMBA_SECONDS, Budget
 
 LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
 PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid

@@ -164,8 +164,9 @@ def test_the_core_works_without_the_package():
     text = """if True:
         import sys
         from importlib import import_module
+        import rushlight.base.faster
         import rushlight.core.faster as faster
-        faster.PLUG = "rushlight.absent_fast"
+        rushlight.base.faster.PLUG = "rushlight.absent_fast"
         from rushlight.core.table import TABLE
         assert faster.index() is not None or True
         faster.index.cache_clear()

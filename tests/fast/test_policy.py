@@ -12,8 +12,7 @@ import pytest
 import rushlight
 from rushlight.base import dependencies
 from rushlight.fast import policy
-from rushlight.fast.index import LOADING_SECONDS
-from rushlight.loops.budget import Budget
+from rushlight.loops.budget import LOADING_SECONDS, Budget
 
 F = rushlight.nn.functional
 

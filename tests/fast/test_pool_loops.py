@@ -58,7 +58,7 @@ def test_maxima_and_their_gradient(given):
         pool.check_reached("max_pool", x.shape[1:], *how, out)
     except RuntimeError:
         assume(False)
-    values, indices = pool_loops.max_pool(x, *how, out)
+    values, indices = pool_loops.best_of_taps(x, *how, out)
     expected, places = pool.best_of_taps(x, *how, out)
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(indices, places)
@@ -68,10 +68,10 @@ def test_maxima_and_their_gradient(given):
     )
     g, at = values[None], indices[None]
     np.testing.assert_array_equal(
-        pool_loops.scatter_spatial(g, at, x.shape[1:]), total.reshape(1, *x.shape)
+        pool_loops.scattered(g, at, x.shape[1:]), total.reshape(1, *x.shape)
     )
     at.flat[-1] = x[0].size
-    assert pool_loops.scatter_spatial(g, at, x.shape[1:]) is None  # which NumPy's way then refuses
+    assert pool_loops.scattered(g, at, x.shape[1:]) is None  # which NumPy's way then refuses
     with pytest.raises(IndexError):
         pool.scatter_spatial(g, at, x.shape[1:])
 
@@ -80,7 +80,7 @@ def test_parts_on_several_cores(monkeypatch):
     monkeypatch.setattr(parallel, "cores", lambda: 3)
     x = np.random.default_rng(0).standard_normal((70, 60, 61), np.float32)
     how = (2, 2), (2, 2), (0, 0), (1, 1)
-    values, indices = pool_loops.max_pool(x, *how, (30, 30))
+    values, indices = pool_loops.best_of_taps(x, *how, (30, 30))
     expected, places = pool.best_of_taps(x, *how, (30, 30))
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(indices, places)
@@ -90,17 +90,17 @@ def test_parts_on_several_cores(monkeypatch):
         sums, places.reshape(70, -1), expected.reshape(70, -1), 1
     )  # windows do not overlap
     np.testing.assert_array_equal(
-        pool_loops.scatter_spatial(g, at, (60, 61)).reshape(sums.shape), sums
+        pool_loops.scattered(g, at, (60, 61)).reshape(sums.shape), sums
     )
     at[-1, -1, -1, -1] = 60 * 61
-    assert pool_loops.scatter_spatial(g, at, (60, 61)) is None
+    assert pool_loops.scattered(g, at, (60, 61)) is None
 
 
 def test_what_numpy_does():
     x = np.zeros((2, 4, 4))
-    assert pool_loops.max_pool(x, (2, 2), (2, 2), (0, 0), (1, 1), (2, 2)) is None
-    assert pool_loops.scatter_spatial(x[None], np.zeros((1, *x.shape), np.int64), (4, 4)) is None
-    empty = pool_loops.scatter_spatial(
+    assert pool_loops.best_of_taps(x, (2, 2), (2, 2), (0, 0), (1, 1), (2, 2)) is None
+    assert pool_loops.scattered(x[None], np.zeros((1, *x.shape), np.int64), (4, 4)) is None
+    empty = pool_loops.scattered(
         np.zeros((0, 1, 4), np.float32), np.zeros((0, 1, 4), np.int64), (4, 4)
     )
     assert empty.shape == (0, 1, 4, 4)

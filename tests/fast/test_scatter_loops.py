@@ -7,8 +7,8 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight.base.dependencies import has_numba
-from rushlight.fast import scatter_loops
-from rushlight.kernels import grid_sample, index, layout, scatter, sorting
+from rushlight.fast import grid_loops, scatter_loops
+from rushlight.kernels import grid_sample, index, layout, scatter, sorting, ufunc_at
 
 rng = np.random.default_rng(0)
 
@@ -20,15 +20,14 @@ def test_positions_are_those_of_take_along_axis(dim, dtype):
     at = rng.integers(0, x.shape[dim], (4, 3, 2)).astype(dtype)
     part = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(at.shape))
     assert (
-        x.reshape(-1)[scatter_loops.places(x.shape, at, dim)]
-        == np.take_along_axis(x[part], at, dim)
+        x.reshape(-1)[ufunc_at.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)
     ).all()
-    assert scatter_loops.places(x.shape, at, dim).dtype == np.int64
+    assert ufunc_at.places(x.shape, at, dim).dtype == np.int64
 
 
 def test_large_positions_do_not_overflow():
     at = np.full((1, 1), 3, np.int32)
-    assert scatter_loops.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
+    assert ufunc_at.places((4, 1 << 30), at, 0).tolist() == [[3 << 30]]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -90,10 +89,10 @@ def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
             )
         ]
 
-    for text in (grid_sample.SAMPLED, grid_sample.SAMPLED_BACK, grid_sample.SAMPLED_SLOPE):
-        grid_sample.loop_of(text).function or grid_sample.loop_of(text).build()
+    for text in (grid_loops.SAMPLED, grid_loops.SAMPLED_BACK, grid_loops.SAMPLED_SLOPE):
+        grid_loops.loop_of(text).function or grid_loops.loop_of(text).build()
     found = made()
-    monkeypatch.setattr(grid_sample, "by_loop", lambda *given: None)
+    monkeypatch.setattr(grid_loops, "by_loop", lambda *given: None)
     assert found == made()
 
 
@@ -198,7 +197,7 @@ def test_numbers_land_in_loops_with_the_same_bits(dim, how, dtype, monkeypatch):
             for kept in (True, False)
         ]
 
-    monkeypatch.setattr(scatter_loops, "MANY", 0)
+    monkeypatch.setattr(scatter_loops, "SCATTER_ELEMENTS", 0)
     found = made()
     monkeypatch.setattr(scatter_loops, "by_loop", lambda *given: False)
     assert found == made()

@@ -7,7 +7,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.base.dependencies import has_numba
-from rushlight.kernels import float16
+from rushlight.fast import float16_loops
 
 BFLOAT = pytest.importorskip("ml_dtypes").bfloat16
 KINDS = [np.dtype(np.float16), np.dtype(BFLOAT)]
@@ -16,8 +16,8 @@ KINDS = [np.dtype(np.float16), np.dtype(BFLOAT)]
 def paid(dtype):
     """The loops, as if NumPy had taken long enough."""
     for name in ("widen", "narrow"):
-        float16.loop_of(name, dtype).build()
-        assert float16.loop_of(name, dtype).function is not None
+        float16_loops.loop_of(name, dtype).build()
+        assert float16_loops.loop_of(name, dtype).function is not None
 
 
 def every(dtype):
@@ -46,9 +46,9 @@ def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
             x.astype(np.float32),
             np.random.default_rng(0).integers(0, 1 << 32, 1 << 18, np.uint32).view(np.float32),
         ]
-        assert same(float16.widened(x), x.astype(np.float32))
+        assert same(float16_loops.widened(x), x.astype(np.float32))
         for f in given:
-            assert same(float16.narrowed(f, dtype), f.astype(dtype))
+            assert same(float16_loops.narrowed(f, dtype), f.astype(dtype))
 
 
 @pytest.mark.faster
@@ -172,7 +172,7 @@ def test_float16_is_widened_by_bits_as_by_numpy():
         every.reshape(256, 256),
         every[:0],
     ):
-        wide = float16.widened_by_bits(h)
+        wide = float16_loops.widened_by_bits(h)
         assert wide.dtype == np.float32
         assert wide.shape == h.shape
         np.testing.assert_array_equal(wide.view(np.int32), h.astype(np.float32).view(np.int32))

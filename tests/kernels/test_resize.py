@@ -6,6 +6,7 @@ import pytest
 
 import rushlight
 from rushlight.base.dependencies import has_numba
+from rushlight.fast import resize_loops
 from rushlight.kernels import resize
 
 TABLES = [
@@ -25,12 +26,12 @@ TABLES = [
 @pytest.mark.parametrize("back", [False, True])
 def test_loops_give_the_bits_of_numpy(how, back):
     for flat in (True, False):
-        resize.loop_of(flat).function or resize.loop_of(flat).build()
+        resize_loops.loop_of(flat).function or resize_loops.loop_of(flat).build()
     size = resize.table(how, False).out if back else how[1]
     for shape in ((17, size), (3, 16, size, 1), (2, size, 5), (40, 7, size, 2, 3)):
         dim = shape.index(size)
         x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-        made = resize.by_loop(x, dim, how, back)
+        made = resize_loops.mixed(x, dim, how, back)
         assert made.tobytes() == resize.by_taps(x, dim, resize.table(how, back)).tobytes()
 
 

@@ -20,6 +20,7 @@ from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, 
 from rushlight.compile.report import Parts
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
+from rushlight.fast.index import SITES
 from rushlight.fast.softmax_norm import FUNCTIONS as ROWS
 from rushlight.loops import scalar_math, simd
 
@@ -142,6 +143,15 @@ class Module(Bundle):
             self.names[key] = self.claim(name, key)
             self.texts.append(f"{self.names[key]} = {self.definition(name)}")
         return None if self.names[key] == name else self.names[key]
+
+    def meaning(self, module: str, node: Any) -> str | None:
+        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it."""
+        if not isinstance(node, ast.Name) or node.id != "site":
+            return super().meaning(module, node)
+        kernel: Any = self.tree
+        way = SITES[f"{module.rpartition('.')[2]}.{kernel.name}"]
+        function = self.need(way.module, kernel.name)
+        return f"{self.need(OURS, 'site')}({function}, {way.elements})"
 
     def definition(self, name: str) -> str:
         if name in TYPES:

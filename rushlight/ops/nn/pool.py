@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS
-from rushlight.kernels import fractional_pool, max_pool_values
+from rushlight.kernels import fractional_pool
 from rushlight.kernels import pool as kernels
 from rushlight.ops.tensor.node_names import of_pool
 
@@ -19,7 +19,7 @@ for name in (
     "adaptive_avg_pool_grad",
 ):
     ARRAYS[name] = getattr(kernels, name)
-ARRAYS["max_values"] = max_pool_values.max_values
+ARRAYS["max_values"] = kernels.max_values
 ARRAYS["fractional_max_pool"] = fractional_pool.fractional_max_pool
 
 # x (N, C, *size); kernel, stride, padding, dilation, size are tuples of ints, indices flat over the

@@ -8,6 +8,7 @@ import pytest
 
 import rushlight
 from rushlight.autograd import grad
+from rushlight.fast import attention as loops
 from rushlight.kernels import attention as kernels
 from rushlight.ops.nn import attention as ops
 
@@ -89,7 +90,7 @@ def test_loops_give_the_same(shapes, kind, monkeypatch):
         "causal": kind == "causal",
     }
     exact = attended(rushlight, **given, by_ops=True)
-    monkeypatch.setattr(kernels, "LEAST", 1)
+    monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", 1)
     same(attended(rushlight, **given, dtype=np.float32), exact, 4e-6)
 
 
@@ -114,8 +115,8 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     )
     mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
     for least in (1 << 40, 1):
-        monkeypatch.setattr(kernels, "LEAST", least)
-        monkeypatch.setattr(kernels.small_arrays, "left", float("inf"))
+        monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", least)
+        monkeypatch.setattr(loops.small_arrays, "left", float("inf"))
         out, lse = kernels.attention([q, k, v, mask], False, 0.5)
         found.append([out, lse, *kernels.attention_back([q, k, v, mask, out, lse, g], False, 0.5)])
     same(*found, 4e-6)
@@ -124,9 +125,9 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
 @pytest.mark.faster
 def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     pytest.importorskip("numba")
-    found, run = [], kernels.run
+    found, run = [], loops.run
     monkeypatch.setattr(
-        kernels,
+        loops,
         "run",
         lambda name, arrays, *given: (found.append(arrays[0].shape[-2]), run(name, arrays, *given)),
     )
@@ -134,7 +135,7 @@ def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     for x in (small, large, small):
         kernels.attention([x, x, x], True, 0.5)
     assert found == [64]
-    monkeypatch.setattr(kernels.small_arrays, "left", 0.0)
+    monkeypatch.setattr(loops.small_arrays, "left", 0.0)
     kernels.attention([small, small, small], True, 0.5)
     assert found == [64, 3]
 
@@ -162,7 +163,7 @@ def test_nan_and_large_scores_stay_where_they_are(monkeypatch):
     q[0, 0, 3, 1], k[0, 0, 30, 2] = np.nan, 1e4
     expected = None
     for least in (1 << 40, 1):
-        monkeypatch.setattr(kernels, "LEAST", least)
+        monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", least)
         with np.errstate(invalid="ignore"):
             out = kernels.attention([q, k, v], True, 0.5)[0]
         expected = out if expected is None else expected

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-LEAST = 1 << 11  # numbers from which it is worth while
-MANY = 1 << 15  # numbers from which a loop is asked
+from rushlight.fast.index import REMAINDER_BLOCK_ELEMENTS, REMAINDER_LOOP_ELEMENTS
+
 BLOCK = 1 << 13  # numbers that stay in the cache
 SURE = 2.0**28
 FLOAT = np.dtype(np.float32)
@@ -76,16 +76,17 @@ BLOCKS: dict[np.ufunc, Callable] = {
 }
 
 
-def divided(ufunc: np.ufunc, x: ndarray, y: ndarray) -> Any:
-    """ufunc(x, y), one of BLOCKS."""
+def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray | None:
+    """ufunc(x, y), one of BLOCKS; None where NumPy is as fast."""
     size = max(x.size, y.size)
-    if size >= LEAST and x.dtype == y.dtype:
-        if ufunc is np.remainder and x.dtype.kind in "iu":
-            return whole_remainder(x, y)
-        if x.dtype is FLOAT:
-            made = by_loop(ufunc, x, y) if size >= MANY and ufunc in LOOPS else None
-            return by_blocks(BLOCKS[ufunc], x, y) if made is None else made
-    return ufunc(x, y)
+    if size < REMAINDER_BLOCK_ELEMENTS or x.dtype != y.dtype:
+        return None
+    if ufunc is np.remainder and x.dtype.kind in "iu":
+        return whole_remainder(x, y)
+    if x.dtype is not FLOAT:
+        return None
+    made = by_loop(ufunc, x, y) if size >= REMAINDER_LOOP_ELEMENTS and ufunc in LOOPS else None
+    return by_blocks(BLOCKS[ufunc], x, y) if made is None else made
 
 
 LOOPS = {
@@ -147,7 +148,7 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
             )
         )
 
-    parallel_for(part, x.size, MANY)
+    parallel_for(part, x.size, REMAINDER_LOOP_ELEMENTS)
     return out if all([n < SURE for n in worst]) else None
 
 

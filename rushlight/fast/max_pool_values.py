@@ -7,26 +7,23 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, MAX_POOL_TAPS
 from rushlight.kernels.im2col import Ints, taps
 from rushlight.kernels.layout import like_images
-from rushlight.kernels.pool import check_reached, max_pool, pooled_size
-
-TAPS = 16  # of a window, up to which a call for each is soon done
+from rushlight.kernels.pool import check_reached, pooled_size
 
 
 def max_values(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> ndarray:
-    """`max_pool` without places, for which few numbers need one call a tap: 4 x 16 x 128 by twos in
-    12 us, not 85."""
+) -> ndarray | None:
+    """`max_pool` without places; None of many numbers and for large windows."""
     if (
         x.size >= ELEMENTWISE_ELEMENTS
-        or prod(kernel) > TAPS
+        or prod(kernel) > MAX_POOL_TAPS
         or x.dtype.kind != "f"
         or x.itemsize < 4
     ):
-        return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
+        return None
     op, size = f"max_pool{len(kernel)}d", x.shape[2:]
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)
     check_reached(op, size, kernel, stride, padding, dilation, out)

@@ -1,0 +1,126 @@
+"""Attention of float32 by the compiled loops of fast/attention_loops.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.base.dependencies import has_numba
+from rushlight.fast.index import (
+    ATTENTION_LARGE_PASSES,
+    ATTENTION_PARALLEL_PRODUCTS,
+    ATTENTION_PASSES,
+    ATTENTION_PRODUCTS,
+)
+from rushlight.fast.policy import large_arrays, small_arrays
+
+FLOAT = np.dtype(np.float32)
+MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it writes to
+
+
+def attend(
+    q: ndarray,
+    k: ndarray,
+    v: ndarray,
+    mask: ndarray | None,
+    out: ndarray,
+    lse: ndarray,
+    causal: bool,
+    scale: float,
+) -> bool | None:
+    """Attention into out and lse; None while NumPy is to do it."""
+    if not looped(q, k, v, mask):
+        return None
+    run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
+    return True
+
+
+def attend_back(
+    q: ndarray,
+    k: ndarray,
+    v: ndarray,
+    mask: ndarray | None,
+    out: ndarray,
+    lse: ndarray,
+    g: ndarray,
+    dq: ndarray,
+    dk: ndarray,
+    dv: ndarray,
+    causal: bool,
+    scale: float,
+) -> bool | None:
+    """The gradients into dq, dk and dv; None while NumPy is to do it."""
+    if not looped(q, k, v, mask):
+        return None
+    arrays = (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv)
+    run("back", arrays, causal, scale)
+    return True
+
+
+def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
+    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of
+    50)."""
+    if (
+        not (
+            q.dtype is FLOAT is k.dtype
+            and v.dtype is FLOAT
+            and (mask is None or mask.dtype is FLOAT)
+        )
+        or not q.size
+    ):
+        return False
+    scores = q.size // q.shape[-1] * k.shape[-2]
+    many = scores * q.shape[-1] >= ATTENTION_PRODUCTS
+    return (
+        large_arrays.charge_passes(ATTENTION_LARGE_PASSES, scores)
+        if many
+        else small_arrays.charge_passes(ATTENTION_PASSES, scores)
+    ) and has_numba()
+
+
+def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
+    return None if mask is None else np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2]))
+
+
+def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
+    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v,
+    mask, out, lse, and on the way back g, dq, dk, dv."""
+    loop, cores, pool = tools(name)
+    q: ndarray = arrays[0]  # type: ignore[assignment]
+    keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
+    heads = prod(q.shape[:-2])
+    parts = min(cores(), heads) if q.size * keys > ATTENTION_PARALLEL_PRODUCTS else 1
+    _ = [
+        a.base for a in arrays[:4] if a is not None
+    ]  # batches of vmap say here that they are no arrays
+    given = [0 if a is None else id(a) for a in arrays]
+    if not loop(
+        *given, scale, causal, 0, heads if parts == 1 else 0
+    ):  # it looks at how they lie first of all
+        run(
+            name,
+            [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)],
+            causal,
+            scale,
+        )
+    elif parts > 1:
+        bounds = [heads * i // parts for i in range(parts + 1)]
+        pool.run(loop, [(*given, scale, causal, *bounds[i : i + 2]) for i in range(parts)])
+
+
+@cache
+def tools(name: str) -> tuple[Callable, Callable, Any]:
+    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us
+    each time."""
+    from rushlight.fast import attention_loops
+    from rushlight.loops.parallel import cores, pool
+
+    made = (
+        attention_loops.forward if name == "forward" else attention_loops.back
+    )  # names that exports look for
+    return made(), cores, pool
