@@ -14,6 +14,7 @@ from rushlight.base.errors import explain, suggesting
 from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
+from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
@@ -74,7 +75,7 @@ def backward(
             accumulate(holder, end, g, world)
 
 
-def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
+def accumulate(t: Tensor, node: Node, g: Any, world: World) -> None:
     """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run
     after the node."""
     hooks = node.hooks
@@ -83,7 +84,7 @@ def accumulate(t: Tensor, node: Node, g: Any, world: str) -> None:
     own = finished(g, t, world, False)
     with ADDING:
         known = t._grad
-        if known is None or world == "tensors" or known.is_sparse or own.is_sparse:
+        if known is None or world.records or known.is_sparse or own.is_sparse:
             t._grad = own if known is None else known + own
         else:  # in place, as for leaves: the user may hold the tensor that is .grad
             add_to(known._array, own._array)
@@ -166,7 +167,7 @@ def grad(
     return answer
 
 
-def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
+def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
     """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`,
     else None."""
     if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
@@ -177,10 +178,10 @@ def finished(g: Any, t: Tensor | Any, world: str, materialize: bool) -> Any:
                     "give the tensor itself",
                 )
             )
-        return g if g is None or world == "tensors" else from_array(np.array(g))
+        return g if g is None or world.records else from_array(np.array(g))
     if g is None:
         return created(from_array(np.zeros_like(t._array))) if materialize else None
-    if world == "tensors":
+    if world.records:
         return g.to(t.dtype)
     # The gradient of an embedding's table may be Rows, which become a sparse tensor.
     return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t._array.dtype))
@@ -236,22 +237,24 @@ def batched(
     results = dict(zip(used, found))
     return tuple(
         [
-            results[i] if i in results else finished(None, t, "tensors", materialize)
+            results[i] if i in results else finished(None, t, AS_TENSORS, materialize)
             for i, t in enumerate(ins)
         ]
     )
 
 
-def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], str]:
+def seed(
+    outputs: Sequence[Tensor], grads: Any, create_graph: bool
+) -> tuple[dict[Node, Any], World]:
     """({node of an output: gradient to start from}, the world in which backward runs)."""
     watch = mode().watch
-    world = "tensors" if create_graph or (watch is not None and watch.records) else "arrays"
+    recorded = create_graph or (watch is not None and watch.records)
+    inside_vmap = mode().batch is not None  # the rules run as ops
+    world = AS_TENSORS if recorded or inside_vmap else AS_ARRAYS
     if grads is None or isinstance(grads, Tensor):
         grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
     if len(grads) != len(outputs):
         raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
-    if mode().batch is not None:
-        world = "tensors"  # inside vmap the rules run as ops
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if t._node is None:
@@ -261,8 +264,7 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
                     "compute it from a tensor with requires_grad=True, outside of no_grad()",
                 )
             )
-        g = first_gradient(t, g, i)
-        g = g if world == "tensors" else g._array.copy() if t._node.leaf else g._array
+        g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)
         seeds[t._node] = g if t._node not in seeds else seeds[t._node] + g
     return seeds, world
 
@@ -336,7 +338,11 @@ def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
 
 
 def run(
-    seeds: dict[Node, Any], world: str, targets: set[Node] | None, retain: bool, create_graph: bool
+    seeds: dict[Node, Any],
+    world: World,
+    targets: set[Node] | None,
+    retain: bool,
+    create_graph: bool,
 ) -> dict[Node, Any]:
     """Run backward. Returns {target: gradient} for the targets that backward reached."""
     found = {}
@@ -350,10 +356,11 @@ def run(
     if checks:
         from rushlight.core.nan_check import check  # loaded when anomaly detection is first used
     asked = None if targets is None else chosen.set(True)
-    lazy = world == "arrays" and not checks and faster.deferral is not None
+    if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
+        world = faster.deferred_world(targets)
     token = current.set(m.but(grad=create_graph))
     try:
-        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks), lazy):
+        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
             if checks:
                 check(node, outgoing, checks)
                 if not retain and node.saved:

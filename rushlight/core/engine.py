@@ -7,23 +7,16 @@ up, freeing, staleness, hooks."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from operator import add, attrgetter
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
-from rushlight.base import dtypes
 from rushlight.base.errors import explain, ours, place, placed, user_frame
-from rushlight.core import faster
 from rushlight.core.clock import clock
+from rushlight.core.gradient_worlds import AS_ARRAYS, World
 from rushlight.core.node import Hooks, Node, Parts
-from rushlight.core.tensor import Tensor, from_array
-from rushlight.kernels.summation import added
+from rushlight.core.tensor import Tensor
 
-GRADIENTS = faster.Site("sum of gradients")
-LEAST = faster.least(GRADIENTS)  # elements from which gradients may be added up in a faster way
 age = attrgetter("seq")
 Step = tuple[Node, Any, Any]  # node, gradient of its output, gradients of its inputs
 
@@ -70,37 +63,28 @@ def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
 
 def steps(
     seeds: dict[Node, Any],
-    world: str = "arrays",
+    world: World = AS_ARRAYS,
     targets: set[Node] | None = None,
     retain: bool = False,
-    lazy: bool = False,
 ) -> Iterator[Step]:
     """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's
     rules.
 
-    `world`: what gradients are, "arrays" (fast) or "tensors" (recorded); `targets`: only what leads
-    to these is run; `retain`: keep what the nodes have saved, for another backward; `lazy`: of
-    elementwise ops on large arrays, incoming and outgoing may be formulas
-    (fast/backward_chains.py)."""
+    `world`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what
+    leads to these is run; `retain`: keep what the nodes have saved, for another backward."""
     order = reachable(
         seeds, -1 if not targets else min([node.seq for node in targets])
     )  # older ones lead nowhere
     wanted = None if targets is None else leading_to(targets, order)
     order = told_at_once(order)
-    fast, grads = world == "arrays", dict(seeds)
-    total = sum_to_array if fast else sum_to_tensor
-    walk = Walk(order, wanted)
-    lazy = lazy and all(
-        [node.hooks is None and (node.op is not None or node.leaf) for node in order]
-    )  # no user's code
-    if lazy:
-        ready, whole = faster.deferral  # type: ignore[misc]
+    grads, walk, world = dict(seeds), Walk(order, wanted), world.over(order)
+    arriving, run = world.arriving, world.run  # local names: these are called for each node
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
             continue
-        if lazy:
-            g = whole(g) if targets is not None and node in targets else ready(g, node)
+        if arriving is not None:
+            g = arriving(g, node)
         hooks = node.hooks
         if hooks is not None:
             g = arrived(hooks, node, g, world, walk)
@@ -121,7 +105,7 @@ def steps(
         if saved and clock.last_write > node.seq:
             check_unwritten(node)
         try:
-            outgoing = node.arrays(g) if fast else node.tensors(g)
+            outgoing = run(node, g)
         except Exception as error:
             blame(error, node)
             raise
@@ -137,18 +121,11 @@ def steps(
             if ge is None or edge is None:
                 continue
             if ge.shape != edge.shape:  # the forward broadcast this input: undone here, for all ops
-                ge = total(whole(ge) if lazy else ge, edge.shape)
+                ge = world.fit(ge, edge.shape)
             elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
-                ge = g.copy() if fast else g.clone()
+                ge = world.own(g)
             known = grads.get(edge)
-            if known is None:
-                grads[edge] = ge
-            else:
-                grads[edge] = (
-                    known + ge
-                    if not fast or ge.size < LEAST
-                    else faster.faster(GRADIENTS, "", add, known, ge)
-                )
+            grads[edge] = ge if known is None else world.add(known, ge)
 
 
 def let_go(node: Node, saved: tuple) -> None:
@@ -168,24 +145,6 @@ def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
     return any(edge in wanted for edge in node.edges)  # type: ignore[operator]
 
 
-@lru_cache(maxsize=1024)
-def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
-    """The dimensions along which `to` was repeated to make `shape`."""
-    extra = len(shape) - len(to)
-    return (*range(extra), *(i + extra for i, n in enumerate(to) if n == 1 != shape[i + extra]))
-
-
-def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
-    axes = broadcast_axes(g.shape, shape)
-    r = added(g, axes) if axes else g
-    return r if r.shape == shape else r.reshape(shape)
-
-
-def sum_to_tensor(g: Any, shape: tuple) -> Any:
-    axes = broadcast_axes(g.shape, shape)
-    return g.sum(axes).reshape(shape) if axes else g.reshape(shape)
-
-
 # -- hooks -----------------------------------------------------------------------------------------
 
 
@@ -199,7 +158,7 @@ class Walk:
         self.order, self.wanted = order, wanted
 
 
-def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
+def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
     """The gradient of the node's output after the hooks on the tensor, which others see too that
     ask for it."""
     if hooks.unpack is not None:
@@ -207,36 +166,32 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: str, walk: Walk) -> Any:
     several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks
     if several or not (hooks.tensor or hooks.retained):
         return g
-    t = as_tensor(g, world)
+    t = world.as_tensor(g)
     if (
         hooks.dtype is not None and hooks.dtype != t._array.dtype
     ):  # `in` would take float64 for None
-        t = (
-            from_array(t._array.astype(hooks.dtype))
-            if world == "arrays"
-            else t.to(dtypes.of(hooks.dtype))
-        )
+        t = world.cast(t, hooks.dtype)
     for hook in tuple(hooks.tensor.values()):
         if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
             t = replaced(t, hook(t), node)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
-        own = from_array(t._array.copy()) if world == "arrays" else t
+        own = world.retained(t)
         keeper._grad = own if keeper._grad is None else keeper._grad + own
-    return (t._array.copy() if node.leaf else t._array) if world == "arrays" else t
+    return world.from_tensor(t, copy=node.leaf)
 
 
-def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
+def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
     """The gradient of the node's output after the hooks on the node; of several outputs, they see
     one each, or None."""
-    several, arrays = isinstance(g, dict), world == "arrays"
+    several = isinstance(g, dict)
     given = g if several else {0: g}
     outputs = len(
         getattr(node, "outputs", None) or range(max(given) + 1)
     )  # a table's node knows not how many it has
     parts: tuple = tuple(
-        [None if (part := given.get(i)) is None else as_tensor(part, world) for i in range(outputs)]
+        [None if (part := given.get(i)) is None else world.as_tensor(part) for i in range(outputs)]
     )
     for hook in tuple(hooks.before.values()):
         answer = hook(parts)
@@ -256,12 +211,11 @@ def before(hooks: Hooks, node: Node, g: Any, world: str) -> Any:
             [part if old is None else replaced(old, part, node) for old, part in zip(parts, new)]
         )
     if several:
-        return Parts({i: t._array if arrays else t for i, t in enumerate(parts) if t is not None})
-    t = parts[0]
-    return (t._array.copy() if node.leaf else t._array) if arrays else t
+        return Parts({i: world.from_tensor(t) for i, t in enumerate(parts) if t is not None})
+    return world.from_tensor(parts[0], copy=node.leaf)
 
 
-def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
+def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that
     `.grad` is there."""
     if node.leaf and (leaf := node.tensor()) is not None:  # type: ignore[attr-defined]
@@ -273,9 +227,9 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
                     )
                 )
     for hook in tuple(hooks.after.values()):
-        inside = tuple(None if x is None else as_tensor(x, world) for x in outgoing)
+        inside = tuple(None if x is None else world.as_tensor(x) for x in outgoing)
         answer = hook(
-            inside, (as_tensor(g, world),) if not isinstance(g, dict) else tuple(g.values())
+            inside, (world.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values())
         )
         if answer is not None:
             answer = answer if isinstance(answer, tuple) else (answer,)
@@ -289,9 +243,7 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: str) -> Any:
                         made_at=node.made_at,
                     )
                 )
-            outgoing = tuple(
-                None if t is None else t._array if world == "arrays" else t for t in answer
-            )
+            outgoing = tuple(None if t is None else world.from_tensor(t) for t in answer)
     return outgoing
 
 
@@ -308,10 +260,6 @@ def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
             )
         )
     return new
-
-
-def as_tensor(g: Any, world: str) -> Tensor:
-    return from_array(np.asarray(g)) if world == "arrays" else g
 
 
 # -- what goes wrong -------------------------------------------------------------------------------

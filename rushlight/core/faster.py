@@ -13,9 +13,9 @@ from typing import Any
 
 from rushlight.base.faster import index, plugged
 
-# Set by `rushlight.fast` with the first large elementwise op: functions (ready, whole) for
-# gradients that are put off.
-deferral: tuple[Callable, Callable] | None = None
+# Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of
+# gradients that are put off, made from the targets of a backward.
+deferred_world: Callable | None = None
 
 
 class Site:

@@ -136,11 +136,52 @@ def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
 def gradients(op: Op, world: str, kept: bool, of_half: bool = False) -> list[str]:
     """The lines for the gradients of all inputs; `numbers`: the world of arrays, where all are
     0-d."""
+    names = ruled_inputs(op)
+    if world == "arrays" and have_one_way(op):
+        return gradients_together(op, names, kept)
     return [
-        line
-        for i, name in enumerate(ruled_inputs(op))
-        for line in gradient(op, i, name, world, kept, of_half)
+        line for i, name in enumerate(names) for line in gradient(op, i, name, world, kept, of_half)
     ]
+
+
+def have_one_way(op: Op) -> bool:
+    """Whether one faster way gives the gradients of all inputs: it has their names."""
+    names = ruled_inputs(op)
+    return len(names) > 1 and not op.elementwise and least(op, " ".join(names)) < inf
+
+
+def gradients_together(op: Op, names: list[str], kept: bool) -> list[str]:
+    """The lines for the gradients of all inputs, where one faster way may give them all.
+
+    The way is tried if the first input's gradient is wanted, with what the rule of that input is
+    given. If the way does not take the arguments, `first_alone` runs that rule, and the other
+    inputs have their own rules."""
+    grads = [f"grad_{name}" for name in names]
+    given = rule_arguments(op, names[0], "arrays", kept)
+    call = ["op", repr(" ".join(names)), "first_alone", *given]
+    lines = [
+        " = ".join(grads) + " = None",
+        "if edges[0] is not None:",
+        *indented(folded(f"{', '.join(grads)} = faster(", call, ")")),
+    ]
+    for i, name in enumerate(names[1:], 1):
+        lines += [f"if edges[{i}] is None:", f"    grad_{name} = None"]
+        if op.rules[name] is not None:
+            own = rule_call(op, name, "arrays", kept, False)
+            lines += [f"elif grad_{name} is None:", *indented(own)]
+    return lines
+
+
+def first_alone(rule: Callable, count: int) -> Callable:
+    """The rule of the first of `count` inputs, with None for the gradients of the others."""
+    others = (None,) * (count - 1)
+    return lambda *args: (rule(*args), *others)
+
+
+def rule_arguments(op: Op, name: str, world: str, kept: bool) -> list[str]:
+    """The expressions for what the rule of an input is given."""
+    saved = parameters(op.rules[name])[1:]
+    return ["g", *(saved_as(op, one, world, kept) for one in saved)]
 
 
 def ruled_inputs(op: Op) -> list[str]:
@@ -150,21 +191,27 @@ def ruled_inputs(op: Op) -> list[str]:
 
 def gradient(op: Op, i: int, name: str, world: str, kept: bool, of_half: bool) -> list[str]:
     """The lines for the gradient of one input: None where nobody wants it."""
-    grad, rule = f"grad_{name}", op.rules[name]
-    if rule is None:
+    grad = f"grad_{name}"
+    if op.rules[name] is None:
         return [f"{grad} = None"]
-    given = ["g", *(saved_as(op, one, world, kept) for one in parameters(rule)[1:])]
+    lines = rule_call(op, name, world, kept, of_half)
+    if name == "tensors" or len(op.inputs) == 1:
+        return lines
+    unwanted = [f"if edges[{i}] is None:", f"    {grad} = None"]
+    if lines[0].startswith("if "):
+        return [*unwanted, f"el{lines[0]}", *lines[1:]]
+    return [*unwanted, "else:", *indented(lines)]
+
+
+def rule_call(op: Op, name: str, world: str, kept: bool, of_half: bool) -> list[str]:
+    """The lines that call the rule of one input, by a faster way from some size on."""
+    grad = f"grad_{name}"
+    given = rule_arguments(op, name, world, kept)
     lines = folded(f"{grad} = rule_{name}(", given, ")")
     by_faster = folded(f"{grad} = faster(", ["op", repr(name), f"rule_{name}", *given], ")")
     from_elements = least(op, name, of_half) if world == "arrays" else inf
     tests = [f"if g.size < {from_elements}:", *indented(lines), "else:", *indented(by_faster)]
-    lines = by_faster if from_elements == 0 else tests if from_elements < inf else lines
-    if name == "tensors" or len(op.inputs) == 1:
-        return lines
-    unwanted = [f"if edges[{i}] is None:", f"    {grad} = None"]
-    if lines is tests:
-        return [*unwanted, f"el{tests[0]}", *tests[1:]]
-    return [*unwanted, "else:", *indented(lines)]
+    return by_faster if from_elements == 0 else tests if from_elements < inf else lines
 
 
 def saved_as(op: Op, name: str, world: str, kept: bool) -> str:
@@ -259,6 +306,10 @@ def vjp(op: Op, world: str, kept: bool = False, several: bool = False) -> Callab
         for name in ruled_inputs(op):
             if op.rules[name] is not None:
                 scope[f"rule_{name}"] = rebind(op.rules[name], names)
+        if world == "arrays" and have_one_way(op):
+            names_of_inputs = ruled_inputs(op)
+            first_rule = scope[f"rule_{names_of_inputs[0]}"]
+            scope["first_alone"] = first_alone(first_rule, len(names_of_inputs))
         if world == "arrays" and op.elementwise:
             scope["of_halves"] = vjp_of_halves(op, scope)
         text = backward_source(op, world, kept, several)

@@ -2,7 +2,7 @@
 each other in backward become one loop, which reads every saved array once and writes nothing in
 between.
 
-The engine hands such an op a `Formula` (`ready`); its rule, run on symbols (fast/rule_text.py),
+The engine hands such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py),
 gives the formula of the next gradient. It is computed where somebody looks at the numbers: any
 other op, a leaf, a target, a sum over what was broadcast. Only arithmetic that rounds as NumPy's
 does is put off, and every step rounds by itself, so the numbers are those of one op after the other
@@ -24,6 +24,8 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.core import faster
+from rushlight.core.gradient_worlds import AS_ARRAYS, Arrays, sum_to_array
+from rushlight.core.node import Node
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.elementwise import EXACT, TYPES, run, shared
 from rushlight.fast.index import DEFERRED_ELEMENTS
@@ -194,17 +196,38 @@ def whole(g: Any) -> Any:
     return g.array() if g.__class__ is Formula else g
 
 
-def ready(g: Any, node: Any) -> Any:
-    """The gradient as a node takes it: a formula if it is large, and the node's op puts the work
-    off."""
-    if node.op is None or not node.op.elementwise:
-        return whole(g)
-    if g.__class__ is ndarray and g.size >= DEFERRED_ELEMENTS:
-        return formula_of(g, g.shape) or g
-    return g
+class Deferred(Arrays):
+    """Gradients are arrays; those of large elementwise ops are put off, as formulas.
+
+    `targets`: the nodes whose gradients the caller looks at, None for the leaves."""
+
+    __slots__ = ("targets",)
+
+    def __init__(self, targets: set[Node] | None):
+        self.targets = targets
+
+    def over(self, order: list[Node]) -> Arrays:
+        """This world where no code of the user's sees a gradient on the way."""
+        unseen = all([n.hooks is None and (n.op is not None or n.leaf) for n in order])
+        return self if unseen else AS_ARRAYS
+
+    def arriving(self, g: Any, node: Node) -> Any:
+        """The gradient as a node takes it: a formula if it is large, and the node's op puts the
+        work off."""
+        if self.targets is not None and node in self.targets:
+            return whole(g)
+        if node.op is None or not node.op.elementwise:
+            return whole(g)
+        if g.__class__ is ndarray and g.size >= DEFERRED_ELEMENTS:
+            return formula_of(g, g.shape) or g
+        return g
+
+    @staticmethod
+    def fit(g: Any, shape: tuple) -> ndarray:
+        return sum_to_array(whole(g), shape)
 
 
-faster.deferral = ready, whole
+faster.deferred_world = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:

@@ -88,12 +88,10 @@ WAYS: dict[tuple[str, str], Way] = {
         for name in ("softmax", "log_softmax", "logsumexp", "var_core")
         for of in ("", "x")
     },
-    **{("layer_norm", of): rows(20) for of in ("", "x", "weight", "bias")},
-    **{
-        (name, of): rows(40)
-        for name in ("batch_norm", "group_norm")
-        for of in ("", "x", "weight", "bias")
-    },
+    # "x weight bias": one way gives the gradients of the three inputs
+    **{("layer_norm", of): rows(20) for of in ("", "x weight bias", "weight")},
+    **{("batch_norm", of): rows(40) for of in ("", "x weight bias", "weight", "bias")},
+    **{("group_norm", of): rows(40) for of in ("", "x weight bias")},
     **{("frozen_batch_norm", of): rows() for of in ("", "x", "weight", "bias")},
     ("batch_dots", ""): rows(),
     **{(name, ""): reduced() for name in ("sum", "mean", "prod", "amax", "amin", "vector_norm")},

@@ -22,6 +22,7 @@ SHORT = 16  # numbers in a channel of a sample, below which NumPy does it
 REMEMBERED = 1 << 18  # numbers from which memory is used again
 AT_ONCE = 1 << 18  # numbers of rows that are gone through again together
 LONG = 1 << 14  # numbers in a row, from which float32 is too short to add them up
+Gradients = tuple[ndarray, ndarray, ndarray]  # of x, weight and bias
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
@@ -34,13 +35,13 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 
 
 def in_full(g: Any, repeated: bool = False) -> Any:
-    """The gradient, or the first of a list, laid out in memory if broadcasting has repeated it, as
+    """The gradient, or a list with its first gradient, laid out in memory if broadcasting has repeated it, as
     that of a sum or a mean: a step through batch norm of 262,144 took 4.9 ms, it takes 1.3.
     `repeated`: also where one number stands for all, which suits loops over elements, but not those
     over rows."""
     if g.__class__ is list:
-        g[0] = in_full(g[0], repeated)
-    elif (
+        return [in_full(g[0], repeated), *g[1:]]
+    if (
         g.__class__ is ndarray
         and not g.flags.forc
         and 0 in g.strides
@@ -271,7 +272,7 @@ def layer_norm(
     return out, mu, var
 
 
-def layer_norm_x(
+def layer_norm_grads(
     gs: list,
     x: ndarray,
     weight: ndarray | None,
@@ -279,7 +280,8 @@ def layer_norm_x(
     var: ndarray,
     dims: tuple[int, ...],
     eps: float,
-) -> ndarray | None:
+) -> Gradients | None:
+    """The gradients of x, weight and bias."""
     n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
     if g is None or rows is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
@@ -291,8 +293,8 @@ def layer_norm_x(
         (1, 1, 0, 1, 1, 0, 1, 2),
         x.size,
     )
-    gs.append(sums)  # the gradients of weight and bias, whose rules are run with this list next
-    return out
+    shape = of_weight(gs)
+    return out, sums[0].reshape(shape), sums[1].reshape(shape)
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
@@ -305,8 +307,6 @@ def layer_norm_weight(
     gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float
 ) -> ndarray | None:
     shape = of_weight(gs)
-    if len(gs) > 3:
-        return gs[3][0].reshape(shape)
     n = x.size // mu.size
     g, rows = matrix(gs[0], n), matrix(x, n)
     if g is None or rows is None or prod(shape) != n:
@@ -319,10 +319,6 @@ def layer_norm_weight(
         x.size,
     )
     return out.reshape(shape)
-
-
-def layer_norm_bias(gs: list) -> ndarray | None:
-    return gs[3][1].reshape(of_weight(gs)) if len(gs) > 3 else None
 
 
 def batch(a: ndarray) -> ndarray | None:
@@ -384,7 +380,7 @@ def batch_norm(
     return like_images(out, x, asks=channels_last), mu, var
 
 
-def batch_norm_x(
+def batch_norm_grads(
     gs: list,
     x: ndarray,
     weight: ndarray | None,
@@ -392,7 +388,8 @@ def batch_norm_x(
     var: ndarray,
     dims: tuple[int, ...],
     eps: float,
-) -> ndarray | None:
+) -> Gradients | None:
+    """The gradients of x, weight and bias."""
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
     if (
         g is None
@@ -416,15 +413,12 @@ def batch_norm_x(
         out.reshape(given.shape),
         *sums,
     )
-    gs.append(sums)  # the gradients of weight and bias, whose rules are run with this list next
-    return out
+    return out, sums[0], sums[1]
 
 
 def batch_norm_weight(
     gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
 ) -> ndarray | None:
-    if len(gs) > 3:
-        return gs[3][0]
     g, given = batch(gs[0]), batch(x)
     if g is None or given is None:
         return None
@@ -436,9 +430,12 @@ def batch_norm_weight(
 
 
 def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
-    if len(gs) > 3:
-        return gs[3][1]
-    g = batch(gs[0])
+    return channel_sums(gs[0])
+
+
+def channel_sums(g: ndarray) -> ndarray | None:
+    """The sum of each channel's numbers."""
+    g = batch(g)  # type: ignore[assignment]
     if g is None:
         return None
     out = np.empty(g.shape[1], FLOAT)
@@ -474,9 +471,10 @@ def group_norm(
     return like_images(out, x), mu, var
 
 
-def group_norm_x(
+def group_norm_grads(
     gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int, eps: float
-) -> ndarray | None:
+) -> Gradients | None:
+    """The gradients of x, weight and bias; those of weight and bias are sums over the samples."""
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
     if (
         g is None
@@ -501,13 +499,8 @@ def group_norm_x(
         out.reshape(given.shape),
         *sums,
     )
-    gs.append(sums)  # as of batch norm, but of each sample
-    return out
-
-
-def of_samples(which: int) -> Callable:
-    """What was found for the weight, 0, or the bias, 1, of all samples together."""
-    return lambda gs, *rest: gs[3][which].sum(0, np.float64).astype(FLOAT) if len(gs) > 3 else None
+    of_weight, of_bias = sums.sum(1, np.float64).astype(FLOAT)
+    return out, of_weight, of_bias
 
 
 def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> ndarray | None:
@@ -586,22 +579,19 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("var_core", ""): var,
     ("var_core", "x"): var_x,
     ("layer_norm", ""): layer_norm,
-    ("layer_norm", "x"): layer_norm_x,
+    ("layer_norm", "x weight bias"): layer_norm_grads,
     ("layer_norm", "weight"): layer_norm_weight,
-    ("layer_norm", "bias"): layer_norm_bias,
     ("batch_norm", ""): batch_norm,
-    ("batch_norm", "x"): batch_norm_x,
+    ("batch_norm", "x weight bias"): batch_norm_grads,
     ("batch_norm", "weight"): batch_norm_weight,
     ("batch_norm", "bias"): batch_norm_bias,
     ("group_norm", ""): group_norm,
-    ("group_norm", "x"): group_norm_x,
-    ("group_norm", "weight"): of_samples(0),
-    ("group_norm", "bias"): of_samples(1),
+    ("group_norm", "x weight bias"): group_norm_grads,
     ("batch_dots", ""): batch_dots,
     ("frozen_batch_norm", ""): frozen_batch_norm,
     ("frozen_batch_norm", "x"): frozen_batch_norm_x,
     ("frozen_batch_norm", "weight"): frozen_batch_norm_weight,
-    ("frozen_batch_norm", "bias"): lambda g: batch_norm_bias([g], ()),
+    ("frozen_batch_norm", "bias"): channel_sums,
 }
 
 
@@ -626,15 +616,6 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
     def gs(a: ndarray, of: ndarray) -> list:
         return [a, 0 * of, 0 * of]
 
-    def after(way: Callable, given: list, *others: Any) -> list:
-        """The list as the way of the gradient of x leaves it: the gradients of weight and bias
-        stand in it."""
-        way(given, *others, 1e-5)
-        return given
-
-    def of_groups() -> list:
-        return after(group_norm_x, gs(slope, means), y, channel, means, variances, 1)
-
     lse = np.log(np.exp(x).sum(1, keepdims=True))
     return {
         ("softmax", ""): lambda: (x, 1),
@@ -646,17 +627,20 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
         ("var_core", ""): lambda: (x, (0,), 1),
         ("var_core", "x"): lambda: (g[:1], x, (0,), 1),
         ("layer_norm", ""): lambda: (x, row, row, (1,), 1e-5),
-        ("layer_norm", "x"): lambda: (gs(g, one), x, row, one, one, (1,), 1e-5),
+        ("layer_norm", "x weight bias"): lambda: (gs(g, one), x, row, one, one, (1,), 1e-5),
         ("layer_norm", "weight"): lambda: (gs(g, one), x, one, one, 1e-5),
-        ("layer_norm", "bias"): lambda: (after(layer_norm_x, gs(g, one), x, row, one, one, (1,)),),
         ("batch_norm", ""): lambda: (y, channel, channel, dims, 1e-5),
-        ("batch_norm", "x"): lambda: (gs(slope, mean), y, channel, mean, var, dims, 1e-5),
+        ("batch_norm", "x weight bias"): lambda: (
+            *(gs(slope, mean), y, channel, mean, var),
+            *(dims, 1e-5),
+        ),
         ("batch_norm", "weight"): lambda: (gs(slope, mean), y, mean, var, dims, 1e-5),
         ("batch_norm", "bias"): lambda: (gs(slope, mean), dims),
         ("group_norm", ""): lambda: (y, channel, channel, 1, 1e-5),
-        ("group_norm", "x"): lambda: (gs(slope, means), y, channel, means, variances, 1, 1e-5),
-        ("group_norm", "weight"): lambda: (of_groups(), y, means, variances, 1, 1e-5),
-        ("group_norm", "bias"): lambda: (of_groups(),),
+        ("group_norm", "x weight bias"): lambda: (
+            *(gs(slope, means), y, channel, means, variances),
+            *(1, 1e-5),
+        ),
         ("batch_dots", ""): lambda: (slope, y, mean, dims),
         ("frozen_batch_norm", ""): lambda: (y, channel, channel, channel, var.reshape(-1), 1e-5),
         ("frozen_batch_norm", "x"): lambda: (slope, channel, var.reshape(-1), 1e-5),

@@ -11,7 +11,8 @@ import numpy as np
 
 from rushlight.core.backward import seed
 from rushlight.core.clock import clock
-from rushlight.core.engine import reachable, steps, sum_to_array
+from rushlight.core.engine import reachable, steps
+from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Parts
 from rushlight.core.tensor import Tensor

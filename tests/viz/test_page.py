@@ -11,7 +11,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, viz
-from rushlight.core.engine import reachable, steps, sum_to_array
+from rushlight.core.engine import reachable, steps
+from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.steps import forward_values, record
 

@@ -28,6 +28,7 @@ from rushlight.compile.guards.pytree_signature import planned
 from rushlight.compile.lower.memory_plan import overlap
 from rushlight.compile.passes.simplify import key
 from rushlight.core.engine import reachable, steps
+from rushlight.core.gradient_worlds import AS_TENSORS
 from rushlight.core.mode import within
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
@@ -363,7 +364,7 @@ def backward_of(
     tracer.late = True
     found: dict[Node, Tensor] = {}
     with within(grad=False, watch=tracer), unhooked(hooked):
-        for node, g, _ in steps(seeds, "tensors", set(nodes), True):  # type: ignore[arg-type]
+        for node, g, _ in steps(seeds, AS_TENSORS, set(nodes), True):  # type: ignore[arg-type]
             if node in nodes:
                 found[node] = g
     gives += [found[n]._array for n in nodes if n in found]
