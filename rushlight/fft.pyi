@@ -24,169 +24,25 @@ from rushlight.core.tensor import Tensor as _Tensor
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
-def fft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def fft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def fftfreq(
-    n: _int,
-    d: _float = ...,
-    *,
-    out: _Tensor | None = ...,
-    dtype: Any = ...,
-    layout: Any = ...,
-    device: Any = ...,
-    requires_grad: _bool = ...,
-) -> _Tensor: ...
-def fftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
+def fft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def fft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def fftfreq(n: _int, d: _float = ..., *, out: _Tensor | None = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
+def fftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def fftshift(input: _Tensor, dim: Any = ...) -> _Tensor: ...
-def hfft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def hfft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def hfftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def ifft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def ifft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def ifftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
+def hfft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def hfft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def hfftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def ifft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def ifft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def ifftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def ifftshift(input: _Tensor, dim: Any = ...) -> _Tensor: ...
-def ihfft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def ihfft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def ihfftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def irfft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def irfft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def irfftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def rfft(
-    input: _Tensor,
-    n: _int | None = ...,
-    dim: _int = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def rfft2(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
-def rfftfreq(
-    n: _int,
-    d: _float = ...,
-    *,
-    out: _Tensor | None = ...,
-    dtype: Any = ...,
-    layout: Any = ...,
-    device: Any = ...,
-    requires_grad: _bool = ...,
-) -> _Tensor: ...
-def rfftn(
-    input: _Tensor,
-    s: Any = ...,
-    dim: Any = ...,
-    norm: _str | None = ...,
-    *,
-    out: _Tensor | None = ...,
-) -> _Tensor: ...
+def ihfft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def ihfft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def ihfftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def irfft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def irfft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def irfftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def rfft(input: _Tensor, n: _int | None = ..., dim: _int = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def rfft2(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+def rfftfreq(n: _int, d: _float = ..., *, out: _Tensor | None = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
+def rfftn(input: _Tensor, s: Any = ..., dim: Any = ..., norm: _str | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...

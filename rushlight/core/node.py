@@ -144,7 +144,7 @@ class Output(Node):
         self.saved, self.where = (), node.where
 
     @property
-    def _writes(self) -> None:  # type: ignore[override]
+    def _writes(self) -> None:
         """Unused: the op's own node checks the outputs that it has saved (`share_writes`)."""
 
     @_writes.setter

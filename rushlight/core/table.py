@@ -110,7 +110,7 @@ class Op:
     @property
     def is_view(self) -> bool:
         """Whether the result shows the memory of the input; with `copies=True`, where it can."""
-        return self.family.__name__ == "view"  # type: ignore[attr-defined]
+        return self.family.__name__ == "view"
 
     @property
     def called(self) -> str:
@@ -147,15 +147,15 @@ def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     return FunctionType(
         function.__code__,
         world,
-        function.__name__,  # type: ignore[attr-defined]
+        function.__name__,
         function.__defaults__,
         function.__closure__,
-    )  # type: ignore[attr-defined]
+    )
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
     """The names of a function's positional parameters."""
-    code = function.__code__  # type: ignore[union-attr]
+    code = function.__code__
     return code.co_varnames[: code.co_argcount]
 
 

@@ -194,7 +194,7 @@ def hessian(
     """
 
     def number(*xs: Tensor) -> Tensor:
-        return one_number(func(*xs), "hessian").reshape(())  # type: ignore[attr-defined]
+        return one_number(func(*xs), "hessian").reshape(())
 
     def gradient(*xs: Tensor) -> Any:
         if (
@@ -269,12 +269,10 @@ def run(
     with enable_grad():
         xs = tuple(
             [
-                x.view_as(x)
-                if create_graph and x.requires_grad  # type: ignore[attr-defined]
-                else x.detach().requires_grad_()
+                x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
                 for x in given
             ]
-        )  # type: ignore[attr-defined]
+        )
         outputs = func(*xs)
     ys = as_tuple(outputs, "outputs of the user-provided function given to", name)
     return xs, ys, (isinstance(inputs, tuple), isinstance(outputs, tuple))
@@ -297,7 +295,7 @@ def as_tuple(value: Any, what: str, name: str) -> Tensors:
 def packed(values: Tensors, several: bool, create_graph: bool) -> Any:
     """`values` as a tuple if `several`, else its one tensor; outside the graph unless
     `create_graph`."""
-    found = values if create_graph else tuple([t.detach() for t in values])  # type: ignore[attr-defined]
+    found = values if create_graph else tuple([t.detach() for t in values])
     return found if several else found[0]
 
 

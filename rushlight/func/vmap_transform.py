@@ -17,7 +17,7 @@ from rushlight.func import (
     vmap_fallback,
     vmap_function,
     vmap_random,
-)  # noqa: F401  (they register)
+)
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.ops.tensor.random_tensors import get_rng_state, set_rng_state
 

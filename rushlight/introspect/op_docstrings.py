@@ -31,7 +31,7 @@ indented = TextWrapper(
 ).fill
 
 
-# -- signatures ------------------------------------------------------------------------------------------------------
+# -- signatures ------------------------------------------------------------------------------------
 
 
 def public(op: Op, name: str) -> str:
@@ -70,7 +70,7 @@ def family(op: Op) -> str:
     return op.family.__name__
 
 
-# -- the parts of a docstring ----------------------------------------------------------------------------------------
+# -- the parts of a docstring ----------------------------------------------------------------------
 
 
 def text(op: Op, writes: bool = False) -> str:
@@ -245,7 +245,7 @@ def listed(names: list[str], op: Op, word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------------------
 
 # What rules may ask for that is neither input, output nor setting.
 GIVEN = {
@@ -294,7 +294,7 @@ def helper(name: str) -> list[str]:
     return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
 
 
-# -- examples --------------------------------------------------------------------------------------------------------
+# -- examples --------------------------------------------------------------------------------------
 
 
 def rushlight() -> Any:

@@ -67,7 +67,7 @@ def segment_reduce(
     of = np.repeat(np.arange(sizes.size), sizes)
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
-        rows = rows.index_select(0, created(from_array(taken)))  # type: ignore[attr-defined]
+        rows = rows.index_select(0, created(from_array(taken)))
     made = reduced(
         rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial
     )
@@ -91,7 +91,7 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
     if reduce in ("sum", "mean"):
-        total = begun.index_add(0, of, rows)  # type: ignore[attr-defined]
+        total = begun.index_add(0, of, rows)
         if reduce == "sum":
             return total
         mean = total / created(from_array(np.maximum(sizes, 1).astype(rows._array.dtype)))

@@ -236,7 +236,7 @@ def take_along_dim(
     if (
         mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any()
     ):  # else 60 us become 25
-        indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
+        indices = where(indices < 0, indices + n, indices)
     a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):
         if d != dim:

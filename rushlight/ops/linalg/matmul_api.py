@@ -51,9 +51,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     elif n == 1 and m <= 2:
         r = dot(input, other) if m == 1 else mv(input, other)
     elif m == 1:
-        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other).squeeze(-2))
     else:
-        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
+        r = released(product(input, other.unsqueeze(1)).squeeze(-1))
     return r if out is None else into(out, r)
 
 
@@ -138,7 +138,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 f"{vec2._array.ndim}-D"
             )
         )
-    return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
+    return e.mul(input.unsqueeze(1), vec2, out=out)
 
 
 composite("ger")(outer)
@@ -244,7 +244,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
         or any([t.dtype is not dtype for t in tensors])
     ):
         return f(*tensors)
-    return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)  # type: ignore[attr-defined]
+    return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)
 
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:

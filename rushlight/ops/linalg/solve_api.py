@@ -169,7 +169,7 @@ def solution_of(
             )
         B = unsqueeze(B, -1)
     check_equation(A, B, left, name)
-    a, b = (A, B) if left else (A.mT, B.mT)  # type: ignore[attr-defined]
+    a, b = (A, B) if left else (A.mT, B.mT)
     result, info = s.solution(a, b)
     i, where = first_failure(info) if checked else (0, "")
     if i:
@@ -224,7 +224,7 @@ def solve_triangular(
     check_equation(A, B, left, name)
     if left:
         return given(out, s.triangular(A, B, bool(upper), bool(unitriangular)))
-    turned = s.triangular(A.mT, B.mT, not upper, bool(unitriangular))  # type: ignore[attr-defined]
+    turned = s.triangular(A.mT, B.mT, not upper, bool(unitriangular))
     return given(out, turned.mT)
 
 
@@ -250,9 +250,9 @@ def triangular_solve(
     check_same(A, b, name)
     check_matrix(b, name, "b")
     check_equation(A, b, True, name)
-    a, side = (A.mT, not upper) if transpose else (A, upper)  # type: ignore[attr-defined]
+    a, side = (A.mT, not upper) if transpose else (A, upper)
     x = s.triangular(a, b, bool(side), bool(unitriangular))
-    return given(out, Triangular((x, A.clone())))  # type: ignore[attr-defined]
+    return given(out, Triangular((x, A.clone())))
 
 
 @composite()
@@ -292,7 +292,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
         np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape
     ).copy()
     factor = triu(input) if upper else tril(input)
-    return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)  # type: ignore[attr-defined]
+    return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")

@@ -370,7 +370,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> rushlight.count_nonzero(x), rushlight.count_nonzero(x, dim=0)
     (tensor(3), tensor([1, 2]))
     """
-    return r.sum(input != 0, dim)  # type: ignore[arg-type]
+    return r.sum(input != 0, dim)
 
 
 @composite()
@@ -466,4 +466,4 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             )
         )
     dims = broadcast_axes(shape, to_shape) or (None if not to_shape else ())
-    return self if dims == () else reshape(r.sum(self, dims, True), to_shape)  # type: ignore[arg-type]
+    return self if dims == () else reshape(r.sum(self, dims, True), to_shape)

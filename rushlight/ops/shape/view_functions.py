@@ -402,7 +402,7 @@ def repeat_interleave(
             )
         )
     places = np.repeat(np.arange(x._array.shape[d]), times)
-    return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
+    return x.index_select(d, created(from_array(places)))
 
 
 @composite()

@@ -81,7 +81,7 @@ def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> No
             "cond must be a tensor of bool, but got "
             f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
         )
-    check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
+    check_as(RuntimeError, bool(cond.all()), message)
 
 
 def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
