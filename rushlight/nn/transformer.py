@@ -497,7 +497,8 @@ def why_not_nested(layer: Module) -> str:
     attention = layer.self_attn
     reasons = {
         ".norm_first was True": layer.norm_first,
-        ".self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        ".self_attn.batch_first was not True(use batch_first for better inference "
+        "performance)": not attention.batch_first,
         ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
         ".self_attn was passed bias=False": attention.in_proj_bias is None,
         ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
