@@ -62,7 +62,8 @@ class Node:
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> node = (x * 2 + 1).grad_fn
-    >>> isinstance(node, rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
+    >>> isinstance(node,
+    ...     rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
     (True, 'AddBackward0', 'MulBackward0')
     """
 

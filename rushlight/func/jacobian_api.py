@@ -188,7 +188,8 @@ def hessian(
     RuntimeError unless `func` returns one number. `vectorize` and `outer_jacobian_strategy` as in
     `jacobian`, for the derivative of the gradient.
 
-    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0, 2.0]))
+    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0,
+    ...     2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """

@@ -216,7 +216,8 @@ class TransformerDecoder(Module):
     padding masks (N, T) and (N, S) as in MultiheadAttention.
 
     >>> layer = rushlight.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
-    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8), rushlight.ones(3, 5, 8)).shape
+    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8),
+    ...     rushlight.ones(3, 5, 8)).shape
     torch.Size([3, 4, 8])
     """
 

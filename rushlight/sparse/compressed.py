@@ -406,7 +406,8 @@ def sparse_compressed_tensor(
 
     NotImplementedError for other layouts.
 
-    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2), layout=rushlight.sparse_csr).to_dense()
+    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2),
+    ...     layout=rushlight.sparse_csr).to_dense()
     tensor([[0., 3.],
             [4., 0.]])
     """

@@ -163,7 +163,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of
     `shape` are left out.
 
-    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
+    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]),
+    ...     (2, 2)).to_dense()
     tensor([[1., 4.],
             [0., 2.]])
     """

@@ -209,7 +209,8 @@ def scatter_add(
 
     RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
 
-    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2., 3.]))
+    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2.,
+    ...     3.]))
     tensor([3., 0., 3.])
     """
     src = lined(src, index)
@@ -314,7 +315,8 @@ def index_put(
     One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of
     values, IndexError for a position that is not there.
 
-    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
+    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.),
+    ...     accumulate=True)
     tensor([4., 0., 0.])
     """
     check_same_dtype(input, values)

@@ -41,7 +41,8 @@ def segment_reduce(
     Dimensions before `axis` have lengths (or offsets) of their own. Gradients of equal largest
     elements are shared. RuntimeError for lengths that do not add up.
 
-    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2, 0, 1]))
+    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2,
+    ...     0, 1]))
     tensor([3., 0., 3.])
     """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
@@ -174,7 +175,8 @@ def _convert_indices_from_csr_to_coo(
     """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and
     rows.
 
-    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]), rushlight.tensor([0, 1, 2]))
+    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]),
+    ...     rushlight.tensor([0, 1, 2]))
     tensor([[0, 0, 2],
             [0, 1, 2]])
     """

@@ -156,7 +156,8 @@ def addmm(
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
 
-    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]), beta=10)
+    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.],
+    ...     [4.]]), beta=10)
     tensor([[21.]])
     """
     return plus_product(input, mat1, mat2, of_matrices, beta, alpha, out, "AddmmBackward0")
@@ -174,7 +175,8 @@ def addmv(
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
 
-    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]), beta=10)
+    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]),
+    ...     beta=10)
     tensor([21.])
     """
     return plus_product(input, mat, vec, on_a_vector, beta, alpha, out, "AddmvBackward0")
@@ -193,7 +195,8 @@ def baddbmm(
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
     looked at.
 
-    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3, 1)).flatten()
+    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3,
+    ...     1)).flatten()
     tensor([4., 4.])
     """
     return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")

@@ -209,7 +209,8 @@ def addr(
 ) -> Tensor:
     """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not looked at.
 
-    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
+    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3.,
+    ...     4.]))
     tensor([[3., 4.],
             [6., 8.]])
     """

@@ -144,7 +144,8 @@ def solve_ex(
     """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot
     is 0, from 1.
 
-    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.])).result
+    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2.,
+    ...     4.])).result
     tensor([1., 1.])
     """
     return given(out, Solution(solution_of(A, B, left, "linalg.solve_ex", check_errors)))
@@ -240,7 +241,8 @@ def triangular_solve(
 ) -> Any:
     """X with A X = b for a triangular A (A^T if `transpose`), as (solution, cloned_coefficient).
 
-    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0., 4.]])).solution
+    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0.,
+    ...     4.]])).solution
     tensor([[1.],
             [1.]])
     """
@@ -311,7 +313,8 @@ def lstsq(
     count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy' unless
     told; 'gels' wants full rank. The gradient is that of pinv(A) B.
 
-    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
+    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.],
+    ...     [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
     tensor([[1.],
             [2.]])

@@ -75,7 +75,8 @@ def addcdiv(
     """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers
     by integers.
 
-    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]), rushlight.tensor([2., 2.]), value=0.5)
+    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]),
+    ...     rushlight.tensor([2., 2.]), value=0.5)
     tensor([2.0000, 3.5000])
     """
     tensors(addcdiv, input=input, tensor1=tensor1, tensor2=tensor2)

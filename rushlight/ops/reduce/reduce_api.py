@@ -355,7 +355,8 @@ def argsort(
     """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their
     order.
 
-    >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3., 1., 2.]), descending=True)
+    >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3.,
+    ...     1., 2.]), descending=True)
     (tensor([1, 2, 0]), tensor([0, 2, 1]))
     """
     made = r.sort(input, dim, descending)[1]

@@ -384,7 +384,8 @@ def repeat_interleave(
     places: 0, 1, ....
 
     >>> x = rushlight.tensor([1, 2, 3])
-    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
+    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1,
+    ...     2]))
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
     if repeats is None:

@@ -107,7 +107,8 @@ def stft(
     for shapes, lengths and settings that do not fit.
 
     >>> x = rushlight.tensor([1., 0., -1., 0., 1., 0., -1., 0.])
-    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:, 0]
+    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:,
+    ...     0]
     tensor([0., 2., 0.])
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length

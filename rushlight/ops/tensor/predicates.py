@@ -44,7 +44,8 @@ def is_nonzero(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """True if the dtype has negative numbers.
 
-    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1, dtype=rushlight.uint8))
+    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1,
+    ...     dtype=rushlight.uint8))
     (True, False)
     """
     return input.dtype.is_signed
