@@ -3,7 +3,7 @@
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
 #   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='tests/core' ARGS=--quick)
-#   make lint    ruff and mypy
+#   make lint    ruff, its formatter, tools/words.py and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
 #   make stubs   write the .pyi files anew, from the op table
@@ -20,13 +20,15 @@ SECONDS ?= 60
 VENV   := .venv
 BIN    := $(VENV)/bin
 comma  := ,
+# comments and docstrings that tools/words.py reports; this number may only fall
+MAX_HARD_TEXTS := 233
 TESTS  := test$(if $(ORACLE),$(comma)oracle)
 # test processes side by side: one BLAS thread each, so that they do not fight for the cores
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint bench docs stubs golden ops faster fuzz conformance clean
+.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -45,7 +47,12 @@ test-reference: $(VENV)/has-$(TESTS)
 
 lint: $(VENV)/has-lint
 	$(BIN)/ruff check rushlight tests examples benchmarks tools
+	$(BIN)/ruff format --check rushlight tests examples benchmarks tools
+	@$(MAKE) --silent words
 	$(BIN)/mypy
+
+words: $(VENV)/made
+	$(BIN)/python tools/words.py --count --limit $(MAX_HARD_TEXTS)
 
 bench: $(VENV)/has-full,oracle
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(AS_A_USER) $(BIN)/python $$file $(ARGS); done

@@ -31,7 +31,7 @@ try:
 finally:
     if _collects:
         gc.enable()
-from rushlight.base.device import Layout as layout  # noqa: E402
+from rushlight.base.device import Layout as layout
 from rushlight.base.device import (
     device,
     jagged,
@@ -51,10 +51,10 @@ from rushlight.base.dtypes import (
     promote_types,
     set_default_dtype,
 )
-from rushlight.base.memory_format import FORMATS, memory_format  # noqa: E402
-from rushlight.base.size import Size  # noqa: E402
-from rushlight.core import lazy  # noqa: E402
-from rushlight.core.build import offered as _offered  # noqa: E402
+from rushlight.base.memory_format import FORMATS, memory_format
+from rushlight.base.size import Size
+from rushlight.core import lazy
+from rushlight.core.build import offered as _offered
 from rushlight.core.mode import (
     enable_grad,
     inference_mode,
@@ -63,8 +63,8 @@ from rushlight.core.mode import (
     no_grad,
     set_grad_enabled,
 )
-from rushlight.core.table import in_namespace as _in_namespace  # noqa: E402
-from rushlight.core.tensor import Tensor  # noqa: E402
+from rushlight.core.table import in_namespace as _in_namespace
+from rushlight.core.tensor import Tensor
 
 # Modules of higher layers that lower layers call when they first need them.
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"

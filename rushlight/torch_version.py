@@ -61,7 +61,8 @@ class TorchVersion(str):
     compares texts, as torch's.
 
     >>> from rushlight.torch_version import TorchVersion
-    >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2, 13), TorchVersion("2.13.0a0") < "2.13"
+    >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2,
+    ...     13), TorchVersion("2.13.0a0") < "2.13"
     (True, True, True)
     """
 

@@ -353,7 +353,8 @@ def methods() -> str:
 
 
 NAMES = '''\
-"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`: do not edit."""
+"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`."""
+
 METHODS = """
 {}
 """
@@ -364,7 +365,7 @@ def names() -> str:
     """The module `rushlight.core.method_names`."""
     everything()
     found = sorted(name for name in vars(Tensor).keys() - AT_ONCE if not name.startswith("__"))
-    return NAMES.format(textwrap.fill(" ".join(found), 120))
+    return NAMES.format(textwrap.fill(" ".join(found), 100))
 
 
 def member(name: str, value: Any) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """Find comments and docstrings that are hard to read: short, with many pronouns that stand for no
 noun in sight.
 
-    python tools/words.py                    # file:line: text, for the whole package python
-    tools/words.py rushlight/core     # for these files and folders only python tools/words.py
-    --count            # the number per folder, and the total python tools/words.py --limit 300
-    # exit 1 if the total is over 300 (CI; the limit may only fall)
+    python tools/words.py                       # file:line: text, for the whole package
+    python tools/words.py rushlight/core        # for these files and folders only
+    python tools/words.py --count               # the number per folder, and the total
+    python tools/words.py --count --limit 300   # exit 1 if the total is over 300
 
 A text is reported if it has under 30 words and at least 3 of the words in PRONOUNS. A comment is a
 run of comment lines; a docstring is judged by paragraph.

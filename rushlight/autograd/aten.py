@@ -77,12 +77,12 @@ def copied(
 ) -> Tensor:
     """A copy, of another dtype if one is given."""
     kept = {} if memory_format is None else {"memory_format": memory_format}
-    return self.to(device=device, dtype=dtype, copy=True, **kept)  # type: ignore[attr-defined]
+    return self.to(device=device, dtype=dtype, copy=True, **kept)
 
 
 def pinned(self: Tensor, device: Any = None) -> Tensor:
     """`Tensor.pin_memory`."""
-    return self.pin_memory()  # type: ignore[attr-defined]
+    return self.pin_memory()
 
 
 def sparse_addmm(

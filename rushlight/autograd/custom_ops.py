@@ -56,7 +56,7 @@ class CustomOp:
 
             @staticmethod
             def forward(*args: Any) -> Any:
-                return self._run([a.detach() if isinstance(a, Tensor) else a for a in args])  # type: ignore[attr-defined]
+                return self._run([a.detach() if isinstance(a, Tensor) else a for a in args])
 
             @staticmethod
             def backward(ctx: Any, *grads: Any) -> Any:

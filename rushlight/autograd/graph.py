@@ -305,7 +305,8 @@ def register_multi_grad_hook(
     that does not require a gradient.
 
     >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
-    >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs), "gradients"))
+    >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs),
+    ...     "gradients"))
     >>> (a * b).backward()
     2 gradients
     """
@@ -344,7 +345,8 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The `GradientEdge` of a tensor. RuntimeError if the tensor does not require grad.
 
-    >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1, requires_grad=True) * 2).node.name()
+    >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1,
+    ...     requires_grad=True) * 2).node.name()
     'MulBackward0'
     """
     if tensor._node is None:

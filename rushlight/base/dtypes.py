@@ -341,7 +341,8 @@ def _combine(first: dtype, later: dtype) -> dtype:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch's rules allow the conversion in type promotion: never to a lower category.
 
-    >>> rushlight.can_cast(rushlight.float64, rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
+    >>> rushlight.can_cast(rushlight.float64,
+    ...     rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
     (True, False)
     """
     return from_.category <= to.category

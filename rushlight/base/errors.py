@@ -239,7 +239,7 @@ def suggesting(
         0
         if known is None
         else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
-    )  # type: ignore
+    )
     if settings < 2 and not spellings:
         return f
 

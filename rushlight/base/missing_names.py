@@ -1,4 +1,5 @@
-"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest name."""
+"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest
+name."""
 
 from __future__ import annotations
 
@@ -38,16 +39,22 @@ INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix count
         ),
         PARALLEL,
     ),
-    "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and mask what was added",
-    "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a plain tensor",
+    "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and "
+    "mask what was added",
+    "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a "
+    "plain tensor",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
-    "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, rushlight.export(model, example, "
+    "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, "
+    "rushlight.export(model, example, "
     "folder) for a program that needs NumPy alone",
     "torch.onnx.": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
-    "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
+    "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that "
+    "needs NumPy alone",
     "torch.utils.mkldnn": "the module as it is",
-    "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function gives it a derivative",
-    "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function that is called",
+    "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function "
+    "gives it a derivative",
+    "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function "
+    "that is called",
     "torch.utils.bundled_inputs": "torch.save((model.state_dict(), inputs), path)",
     **dict.fromkeys(
         (
@@ -75,7 +82,8 @@ INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix count
 
 
 class NoName(AttributeError):
-    """The AttributeError for a missing name. The message is made when it is read, since many programs only use `hasattr`."""
+    """The AttributeError for a missing name. The message is made when it is read, since many
+    programs only use `hasattr`."""
 
     def __str__(self) -> str:
         path = public(self.args[0])
@@ -92,7 +100,8 @@ def public(home: str) -> str:
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """The cure for a missing `name`: what to use instead, else the nearest of the `known` names in module `path`."""
+    """The cure for a missing `name`: what to use instead, else the nearest of the `known` names in
+    module `path`."""
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"

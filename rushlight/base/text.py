@@ -38,7 +38,7 @@ def define(
     function = scope.pop(name)  # a function in its own globals would be a reference cycle
     drop = finalize(function.__code__, forget, file, lines)
     drop.atexit = False
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def register(text: str, title: str, prefix: str) -> tuple[str, list[str]]:

@@ -103,7 +103,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
         yield (
             f"{name}, derivative by {of}" if of else name,
             lambda f=function, given=arguments[name, of]: f(*given()),
-        )  # type: ignore
+        )
     for name in (
         "sums",
         "products",

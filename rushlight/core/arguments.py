@@ -462,7 +462,7 @@ class Placeholder:
         raise self.touched("arithmetic of arrays")
 
     __hash__ = object.__hash__
-    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = _refuse
     __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
         __rtruediv__
     ) = _refuse

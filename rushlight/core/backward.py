@@ -300,7 +300,7 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
                 "give a gradient of the output's shape",
             )
         )
-    return g if g._array.dtype == t._array.dtype else g.to(t.dtype)  # type: ignore[attr-defined]
+    return g if g._array.dtype == t._array.dtype else g.to(t.dtype)
 
 
 def listed(inputs: Any) -> tuple:

@@ -317,7 +317,7 @@ def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
     saved."""
     m = mode()
     if ((m.watch is not None and m.watch.snapshots) or m.batch is not None) and recorded(x, args):
-        return x.clone()  # type: ignore[attr-defined]
+        return x.clone()
     return x
 
 

@@ -39,7 +39,7 @@ class Left(Writes):
     __slots__ = ()
 
     @property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return slot.__get__(self)
 
     @count.setter

@@ -48,7 +48,7 @@ def told_at_once(order: list[Node]) -> list[Node]:
     last = {edge: node for node in order for edge in node.edges if edge in leaves}
     done: dict[Node, list[Node]] = {}
     for leaf, node in last.items():
-        done.setdefault(node, []).append(leaf)  # type: ignore[arg-type]
+        done.setdefault(node, []).append(leaf)
     return [n for node in order if node not in last for n in (node, *done.get(node, ()))]
 
 
@@ -367,7 +367,7 @@ def keeps(node: Node, name: str) -> bool:
         and name in op.saves
         and bool(saved)
         and saved[op.saves.index(name)] is not None
-    )  # type: ignore
+    )
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

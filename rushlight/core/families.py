@@ -176,7 +176,7 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
             if half is not None:
                 t = call(
                     *[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]
-                ).to(half)  # type: ignore
+                ).to(half)
                 return t if out is None else into(out, t)
             return call(*operands(op, input, other, asks), out=out)
         except NoArray as error:
@@ -321,7 +321,7 @@ def reduction(op: Op) -> Callable:
             dim, keepdim = numpy_spellings(op, others, dim, keepdim)
         try:
             if dtype is not None:
-                input = input.to(dtype)  # type: ignore[attr-defined]
+                input = input.to(dtype)
             a = input._array
         except (AttributeError, NoArray) as error:
             return otherwise(op, (input, dim), error, out, keepdim)

@@ -462,7 +462,7 @@ class Once(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *grads: Any) -> Tensor:
-        return x.clone()  # type: ignore[attr-defined]
+        return x.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -62,7 +62,8 @@ class Node:
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> node = (x * 2 + 1).grad_fn
-    >>> isinstance(node, rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
+    >>> isinstance(node,
+    ...     rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
     (True, 'AddBackward0', 'MulBackward0')
     """
 
@@ -144,7 +145,7 @@ class Output(Node):
         self.saved, self.where = (), node.where
 
     @property
-    def _writes(self) -> None:  # type: ignore[override]
+    def _writes(self) -> None:
         """Unused: the op's own node checks the outputs that it has saved (`share_writes`)."""
 
     @_writes.setter

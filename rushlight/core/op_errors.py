@@ -1,4 +1,5 @@
-"""What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words for NumPy's errors."""
+"""What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words
+for NumPy's errors."""
 
 from __future__ import annotations
 
@@ -14,15 +15,19 @@ from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
 MASKED = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the "
     "`~` or `logical_not()` operator instead."
 )
 
-# What NumPy refuses of one or two bool tensors, in torch's words: of the ops of the word `boolean=False`.
+# What NumPy refuses of one or two bool tensors, in torch's words: of the ops of the word
+# `boolean=False`.
 BOOLEAN = {
-    1: "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    1: "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or "
     "`logical_not()` operator instead.",
-    2: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    2: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator "
     "instead.",
 }
 
@@ -31,7 +36,8 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure: ...`."""
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure:
+    ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
     if isinstance(error, AttributeError):
@@ -104,7 +110,8 @@ def index_words(what: str, args: Sequence[Any]) -> str:
                 "slice() cannot be applied to a 0-dim tensor."
                 if isinstance(key[0], slice)
                 else (
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a "
                     "0-dim tensor to a number"
                 )
             )

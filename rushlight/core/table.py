@@ -23,12 +23,14 @@ SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 TABLE: dict[str, Op] = {}
 SHARED: dict[str, Callable] = {}  # helpers of rules, as written
 
-# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
+# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see
+# members().
 NAMESPACES = ("linalg", "fft", "special")
 
 
 class Op:
-    """One entry: `forward`, `rules` by input, and what is derived from them when the table is built."""
+    """One entry: `forward`, `rules` by input, and what is derived from them when the table is
+    built."""
 
     __slots__ = (
         "name",
@@ -100,7 +102,8 @@ class Op:
         self.elementwise = False
 
     def __getattr__(self, name: str) -> Any:
-        """The class of the op's nodes and what they save, made with the first node: for all ops 6 ms of the import."""
+        """The class of the op's nodes and what they save, made with the first node: for all ops 6
+        ms of the import."""
         if name not in ("node_class", "save"):
             raise AttributeError(name)
         value = self.make_node(self) if name == "node_class" else self.make_save(self)
@@ -110,7 +113,7 @@ class Op:
     @property
     def is_view(self) -> bool:
         """Whether the result shows the memory of the input; with `copies=True`, where it can."""
-        return self.family.__name__ == "view"  # type: ignore[attr-defined]
+        return self.family.__name__ == "view"
 
     @property
     def called(self) -> str:
@@ -147,15 +150,15 @@ def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     return FunctionType(
         function.__code__,
         world,
-        function.__name__,  # type: ignore[attr-defined]
+        function.__name__,
         function.__defaults__,
         function.__closure__,
-    )  # type: ignore[attr-defined]
+    )
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
     """The names of a function's positional parameters."""
-    code = function.__code__  # type: ignore[union-attr]
+    code = function.__code__
     return code.co_varnames[: code.co_argcount]
 
 
@@ -177,17 +180,21 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 # What an entry may say besides its rules.
 OPTIONS = {
     "rows": "fast/softmax_norm.py has loops for large tensors",
-    "passes": "how many of NumPy's it takes, where these are so many that loops are worth while for small tensors too",
+    "passes": "how many of NumPy's it takes, where these are so many that loops are worth while "
+    "for small tensors too",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
     "promote": "inputs brought to one dtype first: 'x y'",
     "alias": "other names: 'absolute'",
-    "order": "the parameters in the order in which users give them, where tensors do not come first",
+    "order": "the parameters in the order in which users give them, where tensors do not come "
+    "first",
     "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
-    "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
-    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
+    "numbers": "which of two operands may be Python numbers, where it is not the second alone: "
+    "'', 'x y'",
+    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in "
+    "single precision",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "onto": "the kernel that writes into x itself, where the op's writes into a copy",
     "inplace": "whether the form with an underscore exists",
@@ -197,25 +204,36 @@ OPTIONS = {
     "list": "the outputs are a list of any length",
     "separate": "out= must not share memory with the inputs",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
-    "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
-    "ordered": "it asks which number is larger, which of complex ones cannot be said: these are refused",
+    "empty": "what a reduction over an empty list of dimensions means where it is not all of "
+    "them: ()",
+    "ordered": "it asks which number is larger, which of complex ones cannot be said: these are "
+    "refused",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "itself": "a view that is the tensor itself where the kernel returns the array itself",
     "strides": "a view that depends on how the tensor lies in memory",
-    "node": "torch's name of the node where it is not the op's, or a function of the node that tells (ops/tensor/node_names.py)",
-    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
+    "node": "torch's name of the node where it is not the op's, or a function of the node that "
+    "tells (ops/tensor/node_names.py)",
+    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, "
+    "fold, whole, dynamic "
     "(func/batching_families.py)",
-    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
-    "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
+    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the "
+    "op itself",
+    "jointly": "the inputs in which it is linear together: its derivative is the op of all their "
+    "tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
     "boolean": "False if bool tensors are refused (failures.py has the words)",
-    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
-    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
+    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole "
+    "number",
+    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, "
+    "but not the numerics",
     "in_order": "a view of the same elements in the same order, in another shape",
-    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; or a "
-    "function of what it is given that tells the shapes and dtypes of its outputs (ops/meta/symbolic_sizes.py)",
-    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not compiled",
+    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for "
+    "samples and channels; or a "
+    "function of what it is given that tells the shapes and dtypes of its outputs "
+    "(ops/meta/symbolic_sizes.py)",
+    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not "
+    "compiled",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 

@@ -486,7 +486,7 @@ class AccumulateGrad(Node):
     def tensors(self, g: Tensor) -> tuple:
         leaf = self.tensor()
         if leaf is not None and leaf._node is not None:
-            g = (g if g._viewing is None else g.clone()).to(leaf.dtype)  # type: ignore[attr-defined]
+            g = (g if g._viewing is None else g.clone()).to(leaf.dtype)
             with ADDING:
                 known, m = leaf._grad, mode()
                 if (
@@ -495,9 +495,9 @@ class AccumulateGrad(Node):
                     and m.watch is not None
                     and m.watch.predates(known)
                 ):
-                    known.add_(g)  # type: ignore[attr-defined]
+                    known.add_(g)
                 else:
-                    leaf._grad = g if known is None else known + g  # type: ignore[operator]
+                    leaf._grad = g if known is None else known + g
         return ()
 
 

@@ -39,7 +39,8 @@ def is_complex(input: Tensor) -> bool:
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype of an operation on two operands, tensors or numbers.
 
-    >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32), 1.0)  # a number changes the category only
+    >>> rushlight.result_type(rushlight.tensor([1], dtype=rushlight.int32),
+    ...     1.0)  # a number changes the category only
     torch.float32
     """
     return dtypes.result_dtype(

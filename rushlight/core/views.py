@@ -155,15 +155,15 @@ class CopySlices(Node):
     def tensors(self, g: Tensor) -> tuple:
         if g.stride() != self.strides:
             g = g._placed(self.strides)  # type: ignore[attr-defined]
-        inside = self.region.of(g).clone()  # type: ignore[attr-defined]
-        outside = g.clone()  # type: ignore[attr-defined]
+        inside = self.region.of(g).clone()
+        outside = g.clone()
         m = mode()
         # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have
         # other strides.
         has_strides = m.watch is None or m.watch.snapshots or m.batch is not None
         if has_strides and outside.stride() != self.strides:
             outside = outside._placed(self.strides)  # type: ignore[attr-defined]
-        self.region.of(outside).zero_()  # type: ignore[attr-defined]
+        self.region.of(outside).zero_()
         return outside, inside
 
 
@@ -178,13 +178,13 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     if recorded:
         check_writable(x, op)
         if r._array.dtype != x._array.dtype:
-            r = r.to(x.dtype)  # type: ignore[attr-defined]
+            r = r.to(x.dtype)
         if (
             x._viewing is None
             and r._node is not None
             and (r._node.leaf or r._array.shape != x._array.shape)
         ):
-            r = r.expand(x._array.shape)  # type: ignore[attr-defined]  # a new node, so that x does not become a leaf
+            r = r.expand(x._array.shape)  # a new node, so that x does not become a leaf
         keep_old(x, r)
     write(x, r, op)
     if recorded:
@@ -351,7 +351,7 @@ def as_it_is(x: Tensor) -> Tensor:
     """A copy of x with the same node, for rules that need x as it was before a write."""
     token = current.set(mode().but(grad=False))
     try:
-        old = x.clone()  # type: ignore[attr-defined]
+        old = x.clone()
     finally:
         current.reset(token)
     old._node = x._node
@@ -452,7 +452,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     for other in others:
         other._viewing = (
             tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
-        )  # type: ignore[index]
+        )
     if others:
         old._views, x._views = [*map(ref, others), ref(x)], []
     x._array, x._viewing = made._array, made._viewing if viewed else None

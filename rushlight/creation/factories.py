@@ -171,7 +171,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     tensor([1., 2.], dtype=torch.float64)
     """
     if isinstance(data, Tensor):
-        return data.to(device, dtype)  # type: ignore[attr-defined]
+        return data.to(device, dtype)
     array = data if isinstance(data, np.ndarray) else array_of(data, dtype)
     dtypes.of(array.dtype)
     return made(array, dtype, False, device)
@@ -205,10 +205,10 @@ def asarray(
         )
         raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
     if copy and shares:
-        t = t.clone()  # type: ignore[attr-defined]
+        t = t.clone()
     if requires_grad is None or requires_grad == t.requires_grad:
         return t
-    return t.requires_grad_() if requires_grad else t.detach()  # type: ignore[attr-defined]
+    return t.requires_grad_() if requires_grad else t.detach()
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
@@ -378,7 +378,7 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
         if input.is_sparse:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
-            input = input.to_dense() if layout is strided else input  # type: ignore[attr-defined]
+            input = input.to_dense() if layout is strided else input
         return made(
             like(input._array, dtype, memory_format, number),
             None,

@@ -162,7 +162,8 @@ class less_than(UpTo):
 class interval(Between):
     """lower_bound <= x <= upper_bound.
 
-    >>> rushlight.distributions.constraints.interval(0.0, 1.0).check(rushlight.tensor([-1., 0., 1.]))
+    >>> rushlight.distributions.constraints.interval(0.0, 1.0).check(rushlight.tensor([-1., 0.,
+    ...     1.]))
     tensor([False,  True,  True])
     """
 
@@ -175,7 +176,8 @@ class interval(Between):
 class half_open_interval(Between):
     """lower_bound <= x < upper_bound.
 
-    >>> rushlight.distributions.constraints.half_open_interval(0.0, 1.0).check(rushlight.tensor([0., 1.]))
+    >>> rushlight.distributions.constraints.half_open_interval(0.0, 1.0).check(rushlight.tensor([0.,
+    ...     1.]))
     tensor([ True, False])
     """
 
@@ -188,7 +190,8 @@ class half_open_interval(Between):
 class integer_interval(Between):
     """x = lower_bound, lower_bound + 1, ..., upper_bound.
 
-    >>> rushlight.distributions.constraints.integer_interval(0, 2).check(rushlight.tensor([0., 0.5, 2., 3.]))
+    >>> rushlight.distributions.constraints.integer_interval(0, 2).check(rushlight.tensor([0., 0.5,
+    ...     2., 3.]))
     tensor([ True, False,  True, False])
     """
 
@@ -203,7 +206,8 @@ class integer_interval(Between):
 class multinomial(UpTo):
     """x_i >= 0, sum of x_i <= upper_bound, in the last dimension: counts.
 
-    >>> rushlight.distributions.constraints.multinomial(3).check(rushlight.tensor([[1., 2.], [2., 2.]]))
+    >>> rushlight.distributions.constraints.multinomial(3).check(rushlight.tensor([[1., 2.], [2.,
+    ...     2.]]))
     tensor([ True, False])
     """
 

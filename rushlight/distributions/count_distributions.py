@@ -55,7 +55,8 @@ class Poisson(ExponentialFamily):
 class Geometric(OfOutcomes):
     """p(k) = (1 - probs)^k probs: failures before the first success.
 
-    >>> rushlight.distributions.Geometric(rushlight.tensor(0.5)).log_prob(rushlight.tensor([0., 1., 2.])).exp()
+    >>> rushlight.distributions.Geometric(rushlight.tensor(0.5)).log_prob(rushlight.tensor([0., 1.,
+    ...     2.])).exp()
     tensor([0.5000, 0.2500, 0.1250])
     """
 

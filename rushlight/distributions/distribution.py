@@ -251,7 +251,8 @@ class Distribution:
 class ExponentialFamily(Distribution):
     """p(x) = exp(t(x) . theta - F(theta) + k(x)): the base class of torch's exponential families.
 
-    >>> isinstance(rushlight.distributions.Normal(0.0, 1.0), rushlight.distributions.ExponentialFamily)
+    >>> isinstance(rushlight.distributions.Normal(0.0, 1.0),
+    ...     rushlight.distributions.ExponentialFamily)
     True
     """
 

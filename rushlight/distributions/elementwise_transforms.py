@@ -143,7 +143,8 @@ class AbsTransform(Transform):
     """y = |x|: two x for each y.
 
     >>> y = rushlight.distributions.AbsTransform()
-    >>> y(rushlight.tensor([-2., 3.])), y.inv(rushlight.tensor(2.))  # of the two x the one that is not negative
+    >>> y(rushlight.tensor([-2.,
+    ...     3.])), y.inv(rushlight.tensor(2.))  # of the two x the one that is not negative
     (tensor([2., 3.]), tensor(2.))
     """
 

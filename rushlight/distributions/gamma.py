@@ -327,7 +327,8 @@ class StudentT(Base):
 class FisherSnedecor(Base):
     """x = (a / df1) / (b / df2), a of Chi2(df1), b of Chi2(df2): the quotient of two variances.
 
-    >>> rushlight.distributions.FisherSnedecor(rushlight.tensor(3.), rushlight.tensor(4.)).mean  # df2 / (df2 - 2)
+    >>> rushlight.distributions.FisherSnedecor(rushlight.tensor(3.),
+    ...     rushlight.tensor(4.)).mean  # df2 / (df2 - 2)
     tensor(2.)
     """
 

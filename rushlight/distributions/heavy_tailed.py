@@ -104,7 +104,8 @@ class InverseGamma(TransformedDistribution):
     """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a
     Gamma(concentration, rate).
 
-    >>> rushlight.distributions.InverseGamma(rushlight.tensor(3.), rushlight.tensor(4.)).mean  # rate / (a - 1)
+    >>> rushlight.distributions.InverseGamma(rushlight.tensor(3.),
+    ...     rushlight.tensor(4.)).mean  # rate / (a - 1)
     tensor(2.)
     """
 
@@ -141,7 +142,8 @@ class GeneralizedPareto(Distribution):
     """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for
     k = 0.
 
-    >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.), rushlight.tensor(0.5))
+    >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.),
+    ...     rushlight.tensor(0.5))
     >>> d.mean, d.cdf(rushlight.tensor(2.))  # 1 - (1 + 1)^-2
     (tensor(2.), tensor(0.7500))
     """

@@ -109,7 +109,8 @@ class MultivariateNormal(OfMatrix):
 
     Give one of `covariance_matrix`, `precision_matrix`, `scale_tril`.
 
-    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(2), rushlight.tensor([[2., 0.], [0., 2.]]))
+    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(2), rushlight.tensor([[2.,
+    ...     0.], [0., 2.]]))
     >>> d.log_prob(rushlight.zeros(2)).exp()  # 1 / (4 pi)
     tensor(0.0796)
     """
@@ -167,7 +168,8 @@ class LowRankMultivariateNormal(Distribution):
     Work grows with n m^2.
 
     >>> W, D = rushlight.tensor([[1.], [2.]]), rushlight.ones(2)
-    >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W, D).covariance_matrix
+    >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W,
+    ...     D).covariance_matrix
     tensor([[2., 2.],
             [2., 5.]])
     """

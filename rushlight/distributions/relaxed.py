@@ -26,7 +26,8 @@ class LogitRelaxedBernoulli(OfOutcomes):
     """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C.
     Maddison et al., 2017).
 
-    >>> d = rushlight.distributions.LogitRelaxedBernoulli(rushlight.tensor(1.), probs=rushlight.tensor(0.5))
+    >>> d = rushlight.distributions.LogitRelaxedBernoulli(rushlight.tensor(1.),
+    ...     probs=rushlight.tensor(0.5))
     >>> d.log_prob(rushlight.tensor(0.)).exp()  # of a logistic variable
     tensor(0.2500)
     """
@@ -66,7 +67,8 @@ class RelaxedBernoulli(TransformedDistribution):
     C. Maddison, A. Mnih, Y. W. Teh, *The concrete distribution*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
-    >>> x = rushlight.distributions.RelaxedBernoulli(rushlight.tensor(0.01), rushlight.tensor([0.2, 0.8])).rsample((1000,))
+    >>> x = rushlight.distributions.RelaxedBernoulli(rushlight.tensor(0.01), rushlight.tensor([0.2,
+    ...     0.8])).rsample((1000,))
     >>> ((x < 0.01) | (x > 0.99)).float().mean() > 0.9
     tensor(True)
     """
@@ -94,7 +96,8 @@ class ExpRelaxedCategorical(OfCategorical):
     """x = log softmax((logits + gumbel) / temperature): the logarithm of a
     `RelaxedOneHotCategorical`.
 
-    >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5), rushlight.tensor([1., 2.]))
+    >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5),
+    ...     rushlight.tensor([1., 2.]))
     >>> d.sample().exp().sum().isclose(rushlight.tensor(1.))
     tensor(True)
     """
@@ -136,7 +139,8 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     E. Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
-    >>> d = rushlight.distributions.RelaxedOneHotCategorical(rushlight.tensor(0.01), rushlight.tensor([0.2, 0.8]))
+    >>> d = rushlight.distributions.RelaxedOneHotCategorical(rushlight.tensor(0.01),
+    ...     rushlight.tensor([0.2, 0.8]))
     >>> (d.rsample((1000,)).amax(-1) > 0.99).float().mean() > 0.9
     tensor(True)
     """

@@ -28,7 +28,8 @@ class Independent(Distribution):
     """p(x) = product of p_i(x_i): the last `reinterpreted_batch_ndims` dimensions of a batch as one
     value.
 
-    >>> d = rushlight.distributions.Independent(rushlight.distributions.Normal(rushlight.zeros(4, 3), rushlight.ones(3)), 1)
+    >>> d = rushlight.distributions.Independent(rushlight.distributions.Normal(rushlight.zeros(4,
+    ...     3), rushlight.ones(3)), 1)
     >>> d.batch_shape, d.event_shape, d.log_prob(rushlight.zeros(4, 3)).shape
     (torch.Size([4]), torch.Size([3]), torch.Size([4]))
     """

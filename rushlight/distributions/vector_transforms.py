@@ -233,7 +233,8 @@ class StackTransform(Transform):
     """y[i] = f_i(x[i]): transforms of the slices along `dim`.
 
     >>> d = rushlight.distributions
-    >>> d.StackTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])(rushlight.tensor([0., 1.]))
+    >>> d.StackTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])(rushlight.tensor([0.,
+    ...     1.]))
     tensor([1., 2.])
     """
 

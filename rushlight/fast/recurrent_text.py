@@ -64,7 +64,7 @@ def tape_of(cell: Cell) -> tuple[list[Symbol], tuple, tuple, list[tuple[str, tup
         return call
 
     inputs = [object() for _ in cell.sources]
-    names = cell.gates.__code__.co_names  # type: ignore[attr-defined]
+    names = cell.gates.__code__.co_names
     *states, saved = rebind(cell.gates, {name: noted(name) for name in names})(*inputs)
     return inputs, tuple(states), saved, tape
 

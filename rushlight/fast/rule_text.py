@@ -326,7 +326,7 @@ def on_symbols(rule: Callable) -> Callable:
     """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a
     plain dict only."""
     world = World(__builtins__={})
-    for name in rule.__code__.co_names:  # type: ignore[attr-defined]
+    for name in rule.__code__.co_names:
         world[name]
     return rebind(rule, dict(world))
 

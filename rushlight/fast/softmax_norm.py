@@ -147,7 +147,7 @@ def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndar
         matrix(x, prod(x.shape[k:]))
         if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k))
         else None
-    )  # type: ignore
+    )
     return rows if rows is not None and len(rows) > correction else None
 
 

@@ -266,7 +266,7 @@ def spread_as(x: Tensor, like: Tensor) -> Tensor:
     level = batch.level
     if own.__class__ is not Batch or own.level.depth < level.depth:
         blank = created(from_array(np.zeros((level.size, *x._array.shape), x._array.dtype)))
-        return x + wrap(below(level, blank, batch.value), level)  # type: ignore[operator]  # + makes a node if x has one
+        return x + wrap(below(level, blank, batch.value), level)  # + makes a node if x has one
     value = below(own.level, own.value, batch.value if own.level is level else like)
     if value is own.value:
         return x
@@ -338,7 +338,7 @@ class Part:
         if not self.mapped or missing <= 0:
             return self.value
         shape = self.value._array.shape
-        return self.value.reshape(shape[:1] + (1,) * missing + shape[1:])  # type: ignore[attr-defined]
+        return self.value.reshape(shape[:1] + (1,) * missing + shape[1:])
 
     def whole(self, ndim: int | None = None) -> Tensor:
         """The value as (B, 1, ..., *shape); a shared tensor is expanded."""
@@ -346,7 +346,7 @@ class Part:
         if self.mapped:
             return self.lined(ndim or 0)
         shape = self.value._array.shape
-        return self.value.expand((self.level.size, *(1,) * missing, *shape))  # type: ignore[attr-defined]
+        return self.value.expand((self.level.size, *(1,) * missing, *shape))
 
 
 def innermost(args: Iterable) -> Level:

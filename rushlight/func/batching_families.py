@@ -71,7 +71,7 @@ def chosen(op: Op) -> Callable:
     home = op.forward.__module__
     if home in RULE_FILES:
         import_module(RULE_FILES[home])
-    word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)  # type: ignore[attr-defined]
+    word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)
     return SPECIAL.get(op) or WORDS.get(word, one_by_one)
 
 
@@ -213,7 +213,7 @@ def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 def folded(t: Tensor) -> Tensor:
     """(B, N, ...) -> (B N, ...)."""
     b, n, *rest = t._array.shape
-    return t.reshape((b * n, *rest))  # type: ignore[attr-defined]
+    return t.reshape((b * n, *rest))
 
 
 def unfolded(made: Any, b: int) -> Any:

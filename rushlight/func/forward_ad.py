@@ -246,7 +246,7 @@ def cut(x: Tensor) -> Tensor:
         return x
     made = detached(x)
     if isinstance(x._array, Batch):
-        made._array = Batch(cut(x._array.value), x._array.level)  # type: ignore[assignment]
+        made._array = Batch(cut(x._array.value), x._array.level)
     same_tangents(made, x)
     return made
 
@@ -281,10 +281,10 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     if x._viewing is None and not kept:
         return t
     if known is not None:
-        whole = copied(known) if kept else known.clone()  # type: ignore[attr-defined]
+        whole = copied(known) if kept else known.clone()
     whole = spread_as(whole, t)
     whole = lying_as(whole, root)
-    Region(x).of(whole).copy_(t)  # type: ignore[attr-defined]
+    Region(x).of(whole).copy_(t)
     return whole
 
 
@@ -297,7 +297,7 @@ def copied(x: Tensor) -> Tensor:
             {k: copied(t) for k, t in x.__dict__[TANGENTS].items()}
         )
     if isinstance(x._array, Batch):
-        made._array = Batch(copied(x._array.value), x._array.level)  # type: ignore[assignment]
+        made._array = Batch(copied(x._array.value), x._array.level)
     return made
 
 
@@ -510,7 +510,7 @@ def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
     x."""
     made = without(x, x.__dict__.get(TANGENTS) or {})
     if x._node is not None:
-        made = released(x.view_as(x))  # type: ignore[attr-defined]
+        made = released(x.view_as(x))
         made._writes = writes_of(x)
     made._viewing = None
     if not level.blind():

@@ -188,13 +188,14 @@ def hessian(
     RuntimeError unless `func` returns one number. `vectorize` and `outer_jacobian_strategy` as in
     `jacobian`, for the derivative of the gradient.
 
-    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0, 2.0]))
+    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0,
+    ...     2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
 
     def number(*xs: Tensor) -> Tensor:
-        return one_number(func(*xs), "hessian").reshape(())  # type: ignore[attr-defined]
+        return one_number(func(*xs), "hessian").reshape(())
 
     def gradient(*xs: Tensor) -> Any:
         if (
@@ -269,12 +270,10 @@ def run(
     with enable_grad():
         xs = tuple(
             [
-                x.view_as(x)
-                if create_graph and x.requires_grad  # type: ignore[attr-defined]
-                else x.detach().requires_grad_()
+                x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
                 for x in given
             ]
-        )  # type: ignore[attr-defined]
+        )
         outputs = func(*xs)
     ys = as_tuple(outputs, "outputs of the user-provided function given to", name)
     return xs, ys, (isinstance(inputs, tuple), isinstance(outputs, tuple))
@@ -297,7 +296,7 @@ def as_tuple(value: Any, what: str, name: str) -> Tensors:
 def packed(values: Tensors, several: bool, create_graph: bool) -> Any:
     """`values` as a tuple if `several`, else its one tensor; outside the graph unless
     `create_graph`."""
-    found = values if create_graph else tuple([t.detach() for t in values])  # type: ignore[attr-defined]
+    found = values if create_graph else tuple([t.detach() for t in values])
     return found if several else found[0]
 
 

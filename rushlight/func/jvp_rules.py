@@ -112,7 +112,7 @@ def by_gather(op: Any, given: list) -> Tensor:
         numbers[at] = created(from_array(np.arange(start, start + count).reshape(x._array.shape)))
         flat.append(TENSORS["reshape"](x, (count,)))
         start += count
-    return TENSORS["cat"](flat, 0)[TENSORS[op.name](*numbers)]  # type: ignore[index]
+    return TENSORS["cat"](flat, 0)[TENSORS[op.name](*numbers)]
 
 
 def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:
@@ -241,5 +241,5 @@ def lying_as(t: Tensor, x: Tensor) -> Tensor:
 
 def fitted(t: Tensor, x: Tensor) -> Tensor:
     """The tangent t in x's dtype, expanded to x's shape."""
-    t = t if t._array.dtype == x._array.dtype else t.to(x.dtype)  # type: ignore[attr-defined]
-    return t if t._array.shape == x._array.shape else t.expand(x._array.shape)  # type: ignore[attr-defined]
+    t = t if t._array.dtype == x._array.dtype else t.to(x.dtype)
+    return t if t._array.shape == x._array.shape else t.expand(x._array.shape)

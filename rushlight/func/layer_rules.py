@@ -66,7 +66,7 @@ def channels_together(x: Tensor) -> Tensor:
 def channels_apart(x: Tensor, b: int) -> Tensor:
     """(N, B C, ...) -> (B, N, C, ...)."""
     n, c, *rest = x._array.shape
-    return ops["transpose"](x.reshape((n, b, c // b, *rest)), 0, 1)  # type: ignore[attr-defined]
+    return ops["transpose"](x.reshape((n, b, c // b, *rest)), 0, 1)
 
 
 @rule(conv.convolution)
@@ -206,4 +206,4 @@ def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
             return call(op, [like], settings), False
         if features:
             return fold(op, level, parts, settings), True
-        return call(op, [x.whole().contiguous()], settings), True  # type: ignore[attr-defined]
+        return call(op, [x.whole().contiguous()], settings), True

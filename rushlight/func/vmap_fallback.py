@@ -34,7 +34,7 @@ class OneByOne(Node):
     varied: list[int]  # indices of the leaves that have a gradient
     smooth: dict[int, tuple]  # index of a differentiable output -> (shape, dtype)
 
-    def tensors(self, g: Any) -> tuple:  # type: ignore[override]
+    def tensors(self, g: Any) -> tuple:
         leaves = list(self.saved)  # type: ignore[arg-type]
         count, varied, smooth = len(leaves), self.varied, self.smooth
         given = [g[i] if i in g else from_array(np.zeros(*facts)) for i, facts in smooth.items()]
@@ -174,4 +174,4 @@ def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
         outs[i]._node = Output(node, i, tick(), outs[i]._array.shape)
 
 
-Batch.one_by_one = staticmethod(one_by_one)  # type: ignore[method-assign]
+Batch.one_by_one = staticmethod(one_by_one)

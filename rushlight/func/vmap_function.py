@@ -215,7 +215,7 @@ def gradient(level: Level, g: Any, dim: Any, shape: tuple | None) -> Any:
     if not isinstance(g, Tensor) or shape is None:
         return g
     if g.shape != shape:  # a broadcast gradient is allowed, and summed
-        g = g.sum_to_size(shape)  # type: ignore[attr-defined]
+        g = g.sum_to_size(shape)
     return all_samples(level, g) if dim == 0 else all_samples(level, g).sum(0)
 
 

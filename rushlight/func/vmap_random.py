@@ -57,8 +57,8 @@ class Draws:
             made = np.stack([method(*args, **kwargs) for _ in range(size)])
         elif name == "multinomial" and args[0].ndim == 2:  # weights (B, n, c): draw for (B n, c)
             weights = from_array(self.spread(args[0]))
-            rows = method(weights.flatten(0, 1)._array, *args[1:], **kwargs)  # type: ignore[attr-defined]
-            made = from_array(rows).reshape(*weights.shape[:2], -1)._array  # type: ignore[attr-defined]
+            rows = method(weights.flatten(0, 1)._array, *args[1:], **kwargs)
+            made = from_array(rows).reshape(*weights.shape[:2], -1)._array
         else:
             places = PLACES.get(name, (0,))
             made = method(
@@ -74,7 +74,7 @@ class Draws:
         if self.mapped(a):
             return a.value._array
         if isinstance(a, Batch):
-            return from_array(a).expand((self.level.size, *a.shape))._array  # type: ignore[attr-defined,arg-type]
+            return from_array(a).expand((self.level.size, *a.shape))._array  # type: ignore[arg-type]
         if isinstance(a, np.ndarray):
             return np.broadcast_to(a, (self.level.size, *a.shape)).copy()
         return (self.level.size, *((a,) if isinstance(a, int) else a))

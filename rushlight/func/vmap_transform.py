@@ -17,7 +17,7 @@ from rushlight.func import (
     vmap_fallback,
     vmap_function,
     vmap_random,
-)  # noqa: F401  (they register)
+)
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.ops.tensor.random_tensors import get_rng_state, set_rng_state
 
@@ -45,7 +45,8 @@ def vmap(
     ops whose output shape depends on numbers raise RuntimeError; dims that do not fit raise
     ValueError. Tensors may leave the function as results only.
 
-    >>> rushlight.vmap(rushlight.dot)(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([[1., 1.], [0., 1.]]))
+    >>> rushlight.vmap(rushlight.dot)(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([[1.,
+    ...     1.], [0., 1.]]))
     tensor([3., 4.])
     """
     if randomness not in ("error", "different", "same"):

@@ -66,7 +66,7 @@ class Proxy:
             (i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None
         )
         if step is not None and step.opname == "UNPACK_SEQUENCE":
-            return iter([operator.getitem(self, i) for i in range(step.argval)])  # type: ignore[call-overload]
+            return iter([operator.getitem(self, i) for i in range(step.argval)])
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a "
             "loop or as a "

@@ -35,7 +35,8 @@ def replace_pattern(
     is taken.
 
     >>> traced = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + rushlight.relu(x * 2))
-    >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x), lambda x: rushlight.tanh(x))
+    >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x),
+    ...     lambda x: rushlight.tanh(x))
     >>> len(matches), [node.name for node in traced.graph.nodes]
     (2, ['x', 'mul', 'tanh', 'tanh_1', 'add', 'output'])
     """

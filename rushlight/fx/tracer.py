@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext

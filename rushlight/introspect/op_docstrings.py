@@ -31,7 +31,7 @@ indented = TextWrapper(
 ).fill
 
 
-# -- signatures ------------------------------------------------------------------------------------------------------
+# -- signatures ------------------------------------------------------------------------------------
 
 
 def public(op: Op, name: str) -> str:
@@ -70,7 +70,7 @@ def family(op: Op) -> str:
     return op.family.__name__
 
 
-# -- the parts of a docstring ----------------------------------------------------------------------------------------
+# -- the parts of a docstring ----------------------------------------------------------------------
 
 
 def text(op: Op, writes: bool = False) -> str:
@@ -95,12 +95,14 @@ def text(op: Op, writes: bool = False) -> str:
 
 
 def sentence(op: Op) -> str:
-    """What the op does: said by the entry, by introspect/docstring_texts.py, or else by its kernel."""
+    """What the op does: said by the entry, by introspect/docstring_texts.py, or else by its
+    kernel."""
     return op.doc or TEXTS.get(op.name, NO_TEXT).says or opening(op.kernel)
 
 
 def opening(kernel: Any) -> str:
-    """The first paragraph of the docstring of a kernel of ours, with the next where it ends in a colon."""
+    """The first paragraph of the docstring of a kernel of ours, with the next where it ends in a
+    colon."""
     if not hasattr(kernel, "__code__"):
         return ""
     first, *more = (kernel.__doc__ or "").split("\n\n")
@@ -108,7 +110,8 @@ def opening(kernel: Any) -> str:
 
 
 def headline(op: Op) -> str:
-    """`out = x * y`; where the forward is no more than a call of the op itself, that call as users write it."""
+    """`out = x * y`; where the forward is no more than a call of the op itself, that call as users
+    write it."""
     made = expression(op, op.forward)
     plain = not isinstance(made, Formula) or (made.head == "call" and not op.elementwise)
     return f"out = {call_text(op) if plain else made}"
@@ -129,7 +132,8 @@ def title(op: Op) -> str:
 
 
 def expression(op: Op, function: Callable) -> Any:
-    """What a rule or the forward computes, in the public names; if symbols cannot go through it, words that say so."""
+    """What a rule or the forward computes, in the public names; if symbols cannot go through it,
+    words that say so."""
     try:
         return as_called(
             formula(function, {name: symbol(op, name) for name in parameters(function)})
@@ -174,7 +178,8 @@ def shapes(op: Op, known: Text) -> str:
         "elementwise": f"Shapes: {listed(list(op.inputs), op)} broadcast to out's."
         if len(op.inputs) > 1
         else "Shape: the input's.",
-        "reduction": "Shape: the input's without `dim`, which is a number, several, or None for all; with `keepdim` "
+        "reduction": "Shape: the input's without `dim`, which is a number, several, or None for "
+        "all; with `keepdim` "
         "those dimensions stay, with length 1.",
         "view": "A view: out shares the input's memory"
         + (" where it can, and is a copy else." if op.options.get("copies") else "."),
@@ -230,7 +235,8 @@ def raises(op: Op, known: Text, writes: bool) -> str:
         found.append("IndexError for a dimension that is not there")
     if writes:
         found.append(
-            "RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that requires grad"
+            "RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that "
+            "requires grad"
         )
     return "; ".join(found + ([known.errors] if known.errors else [])) + "."
 
@@ -245,7 +251,7 @@ def listed(names: list[str], op: Op, word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------
+# -- gradients -------------------------------------------------------------------------------------
 
 # What rules may ask for that is neither input, output nor setting.
 GIVEN = {
@@ -294,7 +300,7 @@ def helper(name: str) -> list[str]:
     return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
 
 
-# -- examples --------------------------------------------------------------------------------------------------------
+# -- examples --------------------------------------------------------------------------------------
 
 
 def rushlight() -> Any:

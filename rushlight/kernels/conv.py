@@ -133,7 +133,8 @@ def conv(
     input's are; each group of filters sees its own channels. RuntimeError, in torch's words, where
     channels, groups or sizes do not fit; NotImplementedError for bool.
 
-        >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
+        >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0,
+        ...     0].tolist()
         [[4.0, 4.0], [4.0, 4.0]]
     """
     p = plan("conv", x.dtype, w.dtype, x.shape, w.shape, stride, padding, dilation, groups)
@@ -170,7 +171,8 @@ def conv_input_grad(
     convolution of input g. Errors are those of `conv`, and RuntimeError where g is not of the shape
     that `conv` gives.
 
-        >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,), 1).tolist()
+        >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,),
+        ...     1).tolist()
         [[[1.0, 2.0, 1.0]]]
     """
     g, shape = of_half(g, w), (g.shape[0], w.shape[1] * groups, *size)
@@ -198,7 +200,8 @@ def conv_weight_grad(
     g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and
     RuntimeError where g is not of the shape that `conv` gives.
 
-        >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,), (1,), 1).tolist()
+        >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,),
+        ...     (1,), 1).tolist()
         [[[3.0, 5.0]]]
     """
     g, x = of_half(g, x), of_half(x, g)  # either may be the gradient

@@ -54,7 +54,7 @@ def linalg_eigh(x: ndarray, UPLO: str = "L") -> tuple[ndarray, ndarray]:
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype), x.copy()
     with converging("linalg.eigh"):
-        return tuple(np.linalg.eigh(x, UPLO))  # type: ignore[return-value]
+        return tuple(np.linalg.eigh(x, UPLO))
 
 
 def linalg_eigvalsh(x: ndarray, UPLO: str = "L") -> ndarray:
@@ -145,7 +145,7 @@ def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
     """Q, of orthonormal columns, and R, upper triangular, with Q R = x; for mode 'r' no Q."""
     if mode == "r":
         return np.zeros(0, x.dtype), np.linalg.qr(x, "r")
-    return tuple(np.linalg.qr(x, mode))  # type: ignore[return-value,call-overload]
+    return tuple(np.linalg.qr(x, mode))  # type: ignore[call-overload]
 
 
 def geqrf(x: ndarray) -> tuple[ndarray, ndarray]:

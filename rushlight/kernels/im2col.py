@@ -177,7 +177,8 @@ def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
     spatial dimensions, of which torch has two. `fold` is its derivative. RuntimeError where no
     window fits.
 
-        >>> unfold(np.arange(9.0).reshape(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, :, 0].tolist()
+        >>> unfold(np.arange(9.0).reshape(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, :,
+        ...     0].tolist()
         [0.0, 1.0, 3.0, 4.0]
     """
     check_windows("unfold", kernel, stride, padding, dilation)

@@ -50,7 +50,8 @@ def max_pool(
     torch's words, where no window fits or the padding is more than half the kernel;
     NotImplementedError for bool and complex.
 
-        >>> values, indices = max_pool(np.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False)
+        >>> values, indices = max_pool(np.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0),
+        ...     (1, 1), False)
         >>> values[0, 0].tolist(), indices[0, 0].tolist()
         ([[5.0, 7.0], [13.0, 15.0]], [[5, 7], [13, 15]])
     """

@@ -89,7 +89,8 @@ class Sequential(Row):
     """x -> last(...(second(first(x)))): the modules one after the other, given in order or as an
     OrderedDict.
 
-    >>> rushlight.nn.Sequential(rushlight.nn.Linear(4, 2), rushlight.nn.ReLU())(rushlight.ones(1, 4)).shape
+    >>> rushlight.nn.Sequential(rushlight.nn.Linear(4, 2), rushlight.nn.ReLU())(rushlight.ones(1,
+    ...     4)).shape
     torch.Size([1, 2])
     """
 

@@ -162,7 +162,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     channels.
 
     >>> x = rushlight.arange(4.).reshape(1, 1, 4)
-    >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)), padding=1)
+    >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)),
+    ...     padding=1)
     tensor([[[0., 1., 2., 3.]]])
     """
     shape = tensor._array.shape

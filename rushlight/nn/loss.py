@@ -73,7 +73,8 @@ class SmoothL1Loss(_Loss):
     """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast
     R-CNN*, 2015.
 
-    >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
+    >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]),
+    ...     rushlight.tensor([0., 0.]))
     tensor([0.1250, 2.5000])
     """
 
@@ -94,7 +95,8 @@ class HuberLoss(_Loss):
     """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber,
     1964.
 
-    >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
+    >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]),
+    ...     rushlight.tensor([0., 0.]))
     tensor([0.1250, 4.0000])
     """
 
@@ -111,7 +113,8 @@ class PoissonNLLLoss(_Loss):
     """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log
     y!.
 
-    >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
+    >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]),
+    ...     rushlight.tensor([2.]))  # rate exp(0), count 2
     tensor(1.)
     """
 
@@ -196,7 +199,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
     """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
     pos_weight.
 
-    >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1., 1.]))  # log 2 / 2
+    >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1.,
+    ...     1.]))  # log 2 / 2
     tensor(0.3466)
     """
 
@@ -225,7 +229,8 @@ class NLLLoss(_WeightedLoss):
     `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
     not count.
 
-    >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
+    >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
+    ...     1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
 
@@ -310,7 +315,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     `out_features`: the further dimensions *d of the logits (N, C, *d).
 
-    >>> rushlight.nn.LinearCrossEntropyLoss(3, 4)(rushlight.ones(2, 3), rushlight.tensor([0, 3])).shape
+    >>> rushlight.nn.LinearCrossEntropyLoss(3, 4)(rushlight.ones(2, 3), rushlight.tensor([0,
+    ...     3])).shape
     torch.Size([])
     """
 
@@ -382,7 +388,8 @@ class MarginRankingLoss(_Loss):
     """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be
     larger.
 
-    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1.,
+    ...     -1.])
     >>> rushlight.nn.MarginRankingLoss(reduction="none")(x1, x2, y)
     tensor([2., 0.])
     """
@@ -403,7 +410,8 @@ class MarginRankingLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
-    >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]))
+    >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]),
+    ...     rushlight.tensor([1., -1.]))
     tensor([0.3000, 0.7000])
     """
 
@@ -434,7 +442,8 @@ class SoftMarginLoss(_Loss):
 class CosineEmbeddingLoss(_Loss):
     """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1.
 
-    >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
+    >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1.,
+    ...     0.]]), rushlight.tensor([[0.6, 0.8]])
     >>> loss(x, y, rushlight.tensor([1])), loss(x, y, rushlight.tensor([-1]))
     (tensor(0.4000), tensor(0.6000))
     """
@@ -459,7 +468,8 @@ class MultiLabelMarginLoss(_Loss):
     row end at -1.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
-    >>> rushlight.nn.MultiLabelMarginLoss()(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    >>> rushlight.nn.MultiLabelMarginLoss()(x,
+    ...     y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
     tensor(0.1667)
     """
 
@@ -470,7 +480,8 @@ class MultiLabelMarginLoss(_Loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples.
 
-    >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
+    >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
+    ...     2))  # (log 2 + 0) / 2
     tensor(0.3466)
     """
 
@@ -550,8 +561,10 @@ class TripletMarginWithDistanceLoss(_Loss):
     """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a
     margin <= 0.
 
-    >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(-1))
-    >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]]))
+    >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x,
+    ...     y: (x - y).abs().amax(-1))
+    >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1.,
+    ...     2.5]]))
     tensor(0.5000)
     """
 
@@ -592,7 +605,8 @@ class CTCLoss(_Loss):
     A. Graves et al., *Connectionist temporal classification*, 2006.
 
     >>> x = rushlight.tensor([[0.6, 0.4], [0.6, 0.4]]).log()  # two steps, the blank and the label 1
-    >>> rushlight.nn.CTCLoss()(x, rushlight.tensor([1]), (2,), (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
+    >>> rushlight.nn.CTCLoss()(x, rushlight.tensor([1]), (2,),
+    ...     (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
     tensor(1.5625)
     """
 

@@ -106,7 +106,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found
     them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5., 3., 2.]]))
+    >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5.,
+    ...     3., 2.]]))
     >>> rushlight.nn.MaxUnpool1d(2)(maxima, indices)
     tensor([[0., 5., 3., 0.]])
     """
@@ -118,7 +119,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found
     them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1., 5.], [3., 2.]]]))
+    >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1.,
+    ...     5.], [3., 2.]]]))
     >>> rushlight.nn.MaxUnpool2d(2)(maxima, indices)
     tensor([[[0., 5.],
              [0., 0.]]])
@@ -131,7 +133,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found
     them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool3d(2, return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    >>> maxima, indices = rushlight.nn.MaxPool3d(2,
+    ...     return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     >>> rushlight.nn.MaxUnpool3d(2)(maxima, indices).flatten()
     tensor([0., 0., 0., 0., 0., 0., 0., 7.])
     """
@@ -238,7 +241,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C,
     L).
 
-    >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2., 3.]]))  # of 1 and 2, of 2 and 3
+    >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2.,
+    ...     3.]]))  # of 1 and 2, of 2 and 3
     tensor([[1.5000, 2.5000]])
     """
 

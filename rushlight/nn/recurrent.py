@@ -34,7 +34,8 @@ class RNNBase(Module):
     bias_ih and bias_hh; all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works
     between layers.
 
-    >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4, bias=False).named_parameters()]
+    >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4,
+    ...     bias=False).named_parameters()]
     [('weight_ih_l0', 16, 3), ('weight_hh_l0', 16, 4)]
     """
 

@@ -216,7 +216,8 @@ class TransformerDecoder(Module):
     padding masks (N, T) and (N, S) as in MultiheadAttention.
 
     >>> layer = rushlight.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
-    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8), rushlight.ones(3, 5, 8)).shape
+    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8),
+    ...     rushlight.ones(3, 5, 8)).shape
     torch.Size([3, 4, 8])
     """
 
@@ -497,7 +498,8 @@ def why_not_nested(layer: Module) -> str:
     attention = layer.self_attn
     reasons = {
         ".norm_first was True": layer.norm_first,
-        ".self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        ".self_attn.batch_first was not True(use batch_first for better inference "
+        "performance)": not attention.batch_first,
         ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
         ".self_attn was passed bias=False": attention.in_proj_bias is None,
         ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,

@@ -2,7 +2,7 @@
 (core/lazy.py)."""
 
 import rushlight.creation.ranges
-import rushlight.ops.tensor.random_tensors  # noqa: F401
+import rushlight.ops.tensor.random_tensors
 from rushlight.core.build import in_place_forms
 from rushlight.ops.index import gather_scatter as scattering
 from rushlight.ops.index import masks as masks

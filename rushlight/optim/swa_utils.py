@@ -24,7 +24,8 @@ def get_swa_avg_fn() -> Average:
     """(average, new, n) -> average + (new - average) / (n + 1): the mean of all.
 
     >>> mean = rushlight.optim.swa_utils.get_swa_avg_fn()
-    >>> mean(rushlight.tensor([1.]), rushlight.tensor([4.]), 2)  # of 1 and 1 comes the average 1; now 4
+    >>> mean(rushlight.tensor([1.]), rushlight.tensor([4.]),
+    ...     2)  # of 1 and 1 comes the average 1; now 4
     tensor([2.])
     """
 
@@ -67,7 +68,8 @@ def get_swa_multi_avg_fn() -> Callable:
     """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in
     place.
 
-    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([4.]), rushlight.tensor([2.])]
+    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([4.]),
+    ...     rushlight.tensor([2.])]
     >>> rushlight.optim.swa_utils.get_swa_multi_avg_fn()(averages, news, 2)
     >>> averages
     [tensor([2.]), tensor([2.])]
@@ -79,7 +81,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in
     place.
 
-    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([5.]), rushlight.tensor([2.])]
+    >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([5.]),
+    ...     rushlight.tensor([2.])]
     >>> rushlight.optim.swa_utils.get_ema_multi_avg_fn(decay=0.75)(averages, news, 2)
     >>> averages
     [tensor([2.]), tensor([2.])]
@@ -160,7 +163,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     Of a batch that is a list or tuple the first element is given to the model.
 
     >>> model = rushlight.nn.BatchNorm1d(1)
-    >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.], [6.]])], model)
+    >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.],
+    ...     [6.]])], model)
     >>> model.running_mean, model.running_var
     (tensor([3.]), tensor([2.]))
     """
@@ -189,7 +193,8 @@ class SWALR(Chainable):
     ValueError for another strategy or a negative number of epochs.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> scheduler = rushlight.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2,
+    ...     anneal_strategy="linear")
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(3):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()

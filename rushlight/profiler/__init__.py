@@ -40,7 +40,8 @@ ProfilerAction = Enum(
 )
 ProfilerAction.__doc__ = """What a profiler does in a step: see `schedule`.
 
->>> rushlight.profiler.schedule(wait=1, warmup=0, active=1)(0) is rushlight.profiler.ProfilerAction.NONE
+>>> rushlight.profiler.schedule(wait=1, warmup=0,
+...     active=1)(0) is rushlight.profiler.ProfilerAction.NONE
 True
 """
 

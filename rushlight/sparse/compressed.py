@@ -200,7 +200,7 @@ def compressed(x: Tensor, by: int) -> CompressedTensor:
     coo = coo.coalesce()
     if by == 1:
         order = from_array(np.argsort(coo._at._array[1], kind="stable"))
-        coo = made(coo._at[:, order], coo._of[order], coo._size)  # type: ignore[index]
+        coo = made(coo._at[:, order], coo._of[order], coo._size)
     return held(coo, by)
 
 
@@ -299,7 +299,7 @@ def from_parts(
     along = np.repeat(np.arange(len(first) - 1), np.diff(first))
     at = np.stack((along, other) if by == 0 else (other, along)).astype(np.int64, copy=False)
     if requires_grad:
-        of = of.detach().requires_grad_()  # type: ignore[attr-defined]
+        of = of.detach().requires_grad_()
     return held(made(from_array(at), of, size, by == 0), by)
 
 
@@ -406,7 +406,8 @@ def sparse_compressed_tensor(
 
     NotImplementedError for other layouts.
 
-    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2), layout=rushlight.sparse_csr).to_dense()
+    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2),
+    ...     layout=rushlight.sparse_csr).to_dense()
     tensor([[0., 3.],
             [4., 0.]])
     """
@@ -451,7 +452,7 @@ def sampled_addmm(
             )
         )
     row, col = map(from_array, coo._at._array)
-    product = sampled_product(mat1, mat2.t(), row, col)  # type: ignore[attr-defined]
+    product = sampled_product(mat1, mat2.t(), row, col)
     return held(coo.holding(coo._of * beta + product * alpha), input._by)
 
 

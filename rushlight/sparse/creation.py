@@ -49,15 +49,15 @@ def sparse_coo_tensor(
         size = (*(int(n) + 1 for n in places.max(1, initial=-1)), *of.shape[1:])
     check_places(places, tuple(size))
     if requires_grad:
-        of = of.detach().requires_grad_()  # type: ignore[attr-defined]
+        of = of.detach().requires_grad_()
     elif (
         of.requires_grad and of.is_leaf
     ):  # the sparse tensor is computed from a leaf, so it is no leaf
-        of = of.view_as(of)  # type: ignore[attr-defined]
+        of = of.view_as(of)
     elif (
         not of.requires_grad
     ):  # requires_grad_() of the sparse tensor must not change the user's `values`
-        of = of.detach()  # type: ignore[attr-defined]
+        of = of.detach()
     return made(from_array(places), of, size, bool(is_coalesced))
 
 
@@ -149,11 +149,11 @@ def to_sparse(
         stored = int(a != 0)
         return made(
             from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True
-        )  # type: ignore
+        )
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
-    values = self[tuple(from_array(row) for row in places)]  # type: ignore[index]
+    values = self[tuple(from_array(row) for row in places)]
     return made(from_array(places), values, a.shape, True)
 
 
@@ -163,11 +163,12 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of
     `shape` are left out.
 
-    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
+    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]),
+    ...     (2, 2)).to_dense()
     tensor([[1., 4.],
             [0., 2.]])
     """
-    rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)._array  # type: ignore[attr-defined]
+    rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)._array
     if len(above) != len(rows) or len(set(above.tolist())) < len(above):
         raise RuntimeError(
             explain(
@@ -180,7 +181,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     at = np.stack((column - above[:, None], column))
     inside = np.nonzero(((at >= 0) & (at < np.reshape(shape, (2, 1, 1)))).all(0))
     places = at[:, inside[0], inside[1]]
-    found = made(from_array(places), rows[tuple(map(from_array, inside))], shape)  # type: ignore[index]
+    found = made(from_array(places), rows[tuple(map(from_array, inside))], shape)
     return found if layout is None else found.to_sparse(layout=layout)
 
 
@@ -195,7 +196,7 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
                 f"mask has size {list(mask.shape)}"
             )
         )
-    return mask.holding(self[tuple(from_array(row) for row in mask._at._array)])  # type: ignore[index]
+    return mask.holding(self[tuple(from_array(row) for row in mask._at._array)])
 
 
 @method

@@ -93,7 +93,7 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         raise NotImplementedError(
             "any of a sparse tensor over some dimensions is not there: x.to_dense().any(dim)"
         )
-    return input.coalesce()._of.any()  # type: ignore[attr-defined]
+    return input.coalesce()._of.any()
 
 
 @offers(elementwise.floor_divide)
@@ -126,7 +126,7 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     if isinstance(other, Tensor) and other.is_sparse and (alpha != 1 or alpha is True):
         other = scaled(input, other, alpha)
     if not input.is_sparse:
-        zeros = input.expand(other.shape) if input.ndim else input  # type: ignore[attr-defined]
+        zeros = input.expand(other.shape) if input.ndim else input
         return zeros + other.to_dense()
     if not isinstance(other, Tensor) or not other.is_sparse:
         raise RuntimeError(
@@ -136,7 +136,7 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
             )
         )
     a, b = input, other
-    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():  # type: ignore[attr-defined]
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
             explain(
                 f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != "
@@ -167,7 +167,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
         return input.holding(input._of * other)
     if not other.is_sparse:
         return input.holding(input._of * seen(other, input))
-    a, b = input.coalesce(), other.coalesce()  # type: ignore[attr-defined]
+    a, b = input.coalesce(), other.coalesce()
     if a.shape != b.shape:
         raise RuntimeError(
             explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}")
@@ -175,7 +175,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
     size = tuple(a.shape[: a.sparse_dim()])
     flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
-    values = a._of[from_array(of_a)] * b._of[from_array(of_b)]  # type: ignore[index]
+    values = a._of[from_array(of_a)] * b._of[from_array(of_b)]
     return made(from_array(a._at._array[:, of_a]), values, a.shape, True)
 
 
@@ -189,7 +189,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
                 "mul by the reciprocal of a dense tensor",
             )
         )
-    divisor = other.reshape(()) if isinstance(other, Tensor) else other  # type: ignore[attr-defined]
+    divisor = other.reshape(()) if isinstance(other, Tensor) else other
     return input.holding(dense_div(input._of, divisor, rounding_mode=rounding_mode))
 
 
@@ -213,7 +213,7 @@ for _name in ("add", "sub", "mul", "div", *KEEPING_ZERO, *LINEAR):
 def seen(dense: Tensor, by: SparseTensor) -> Tensor:
     """The elements of a dense tensor at the places that a sparse tensor stores."""
     try:
-        whole = dense.expand(by.shape)  # type: ignore[attr-defined]
+        whole = dense.expand(by.shape)
     except RuntimeError:
         raise RuntimeError(
             explain(
@@ -237,7 +237,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """
     if not input.is_sparse:
         raise RuntimeError(explain("sparse.sum is for sparse tensors", "x.sum()"))
-    values = input._of if dtype is None else input._of.to(dtype)  # type: ignore[attr-defined]
+    values = input._of if dtype is None else input._of.to(dtype)
     if dim is None:
         return values.sum()
     n = input.sparse_dim()
@@ -262,7 +262,7 @@ def summed(
     size 1."""
     made_of = sum(input, dim, dtype)
     for d in sorted(wrap_all(dim, input.ndim)) if keepdim and dim is not None else ():
-        made_of = made_of.unsqueeze(d)  # type: ignore[attr-defined]
+        made_of = made_of.unsqueeze(d)
     return made_of
 
 
@@ -292,7 +292,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     """softmax, or its logarithm, over groups of stored elements whose indices differ in `dim`
     only."""
     x = input.coalesce()
-    values = x._of if dtype is None else x._of.to(dtype)  # type: ignore[attr-defined]
+    values = x._of if dtype is None else x._of.to(dtype)
     d, n = wrap(dim, x.ndim), x.sparse_dim()
     if d >= n:
         along = d - n + 1
@@ -307,7 +307,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     if row is None:  # each group has one element
         row = np.arange(x._nnz())
     row_of, rows = from_array(row), int(row.max(initial=-1)) + 1
-    index = row_of.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)  # type: ignore[attr-defined]
+    index = row_of.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
     least = new_zeros((rows, *values.shape[1:]), values)
     top = least.scatter_reduce(0, index, values.detach(), "amax", include_self=False)
     shifted = values - top[row_of]
@@ -339,7 +339,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
                 "sparse dimensions must stay before dense ones"
             )
         )
-    values = input._of.permute(0, *(d - n + 1 for d in order[n:]))  # type: ignore[attr-defined]
+    values = input._of.permute(0, *(d - n + 1 for d in order[n:]))
     size = [input.shape[d] for d in order]
     return made(
         from_array(input._at._array[order[:n]]),
@@ -382,9 +382,9 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
             )
         )
     if d >= input.sparse_dim():
-        return input.holding(input._of.select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
+        return input.holding(input._of.select(d - input.sparse_dim() + 1, index))
     here = from_array(np.flatnonzero(input._at._array[d] == index % input.shape[d]))
-    values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]  # type: ignore[index]
+    values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]
     if not rest:
         return values.sum(0)
     size = [n for i, n in enumerate(input.shape) if i != d]
@@ -396,7 +396,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """The slices at several indices of a sparse dimension, in their order."""
     d = wrap(dim, input.ndim)
     if d >= input.sparse_dim():
-        return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))  # type: ignore[attr-defined]
+        return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))
     wanted, own = index._array, input._at._array[d]
     if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
         raise IndexError(
@@ -408,7 +408,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     at = input._at._array[:, places].copy()
     at[d] = found
     size = [len(wanted) if i == d else n for i, n in enumerate(input.shape)]
-    chosen = made(from_array(at), input._of[from_array(places)], size)  # type: ignore[index]
+    chosen = made(from_array(at), input._of[from_array(places)], size)
     return chosen.coalesce() if input._sorted else chosen
 
 
@@ -416,7 +416,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     """A new sparse dimension of size 1."""
     d = dim % (input.ndim + 1)
     if d > input.sparse_dim():
-        return input.holding(input._of.unsqueeze(d - input.sparse_dim() + 1))  # type: ignore[attr-defined]
+        return input.holding(input._of.unsqueeze(d - input.sparse_dim() + 1))
     at = np.insert(input._at._array, d, 0, axis=0)
     return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
 
@@ -498,19 +498,19 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
             )
         )
     if d >= input.sparse_dim():
-        return input.holding(input._of.narrow(d - input.sparse_dim() + 1, start, length))  # type: ignore[attr-defined]
+        return input.holding(input._of.narrow(d - input.sparse_dim() + 1, start, length))
     at = input._at._array
     inside = np.flatnonzero((at[d] >= start) & (at[d] < start + length))
     at = at[:, inside]
     at[d] -= start
     size = [length if i == d else n for i, n in enumerate(input.shape)]
-    return made(from_array(at), input._of[from_array(inside)], size, input._sorted)  # type: ignore[index]
+    return made(from_array(at), input._of[from_array(inside)], size, input._sorted)
 
 
 @offers(matmul.linear)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias, where input or weight is a sparse matrix."""
-    made_of = OPS["matmul"](input, weight.t())  # type: ignore[attr-defined]
+    made_of = OPS["matmul"](input, weight.t())
     return made_of if bias is None else made_of + bias
 
 
@@ -522,7 +522,7 @@ def norm(
         raise NotImplementedError(
             "norm of a sparse tensor over some dimensions is not there: x.to_dense().norm(p, dim)"
         )
-    return input.coalesce()._of.norm(p)  # type: ignore[attr-defined]
+    return input.coalesce()._of.norm(p)
 
 
 @offers(vector_norm.vector_norm)

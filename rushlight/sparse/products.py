@@ -50,7 +50,7 @@ def product(x: Tensor, y: Tensor) -> Tensor:
             [ 1.]])
     """
     if not x.is_sparse:
-        return product(y.t(), x.t()).t() if x.ndim > 1 else product(y.t(), x)  # type: ignore[attr-defined]
+        return product(y.t(), x.t()).t() if x.ndim > 1 else product(y.t(), x)
     n, m = shape_of_matrix(x)
     if y.is_sparse:
         return of_two(x, y)  # type: ignore[arg-type]
@@ -63,8 +63,8 @@ def product(x: Tensor, y: Tensor) -> Tensor:
             )
         )
     if y.ndim == 1:
-        return product(x, y.unsqueeze(1)).squeeze(1)  # type: ignore[attr-defined]
-    return sparse_product(x._of, y, *places(x._at._array), n)  # type: ignore[operator, attr-defined]
+        return product(x, y.unsqueeze(1)).squeeze(1)
+    return sparse_product(x._of, y, *places(x._at._array), n)  # type: ignore[attr-defined]
 
 
 def places(at: np.ndarray) -> list[Tensor]:
@@ -73,13 +73,13 @@ def places(at: np.ndarray) -> list[Tensor]:
 
 
 def shape_of_matrix(x: Tensor) -> tuple[int, int]:
-    if x.sparse_dim() != 2 or x.dense_dim() != 0:  # type: ignore[attr-defined]
+    if x.sparse_dim() != 2 or x.dense_dim() != 0:
         raise RuntimeError(
             explain(
                 f"mm: Expected dim 2 tensor of numbers, got a sparse tensor with "
                 f"{x.sparse_dim()} sparse and {x.dense_dim()} dense dimensions"
             )
-        )  # type: ignore
+        )
     return tuple(x.shape)  # type: ignore[return-value]
 
 
@@ -99,7 +99,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     of_y = (
         np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
     )
-    values = x._of[from_array(of_x)] * y._of[from_array(of_y)]  # type: ignore[index]
+    values = x._of[from_array(of_x)] * y._of[from_array(of_y)]
     at = np.stack((row[of_x], y._at._array[1][of_y]))
     return made(from_array(at), values, (n, k)).coalesce()
 
@@ -108,7 +108,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of
     a block matrix."""
-    if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:  # type: ignore[attr-defined]
+    if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:
         raise RuntimeError(
             explain("bmm takes a sparse stack of matrices and a dense one, in this order")
         )
@@ -136,7 +136,7 @@ def addmm(
     tensor([[4., 4.],
             [4., 4.]])
     """
-    return input * beta + (mat1 @ mat2) * alpha  # type: ignore[operator]
+    return input * beta + (mat1 @ mat2) * alpha
 
 
 def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:

@@ -87,9 +87,9 @@ class AccumulateRows(AccumulateGrad):
             with no_grad():
                 found, known = g.tensor(leaf), leaf._grad
                 if known is None or known.is_sparse:
-                    leaf._grad = found if known is None else known + found  # type: ignore[operator]
+                    leaf._grad = found if known is None else known + found
                 else:
-                    known.add_(found)  # type: ignore[attr-defined]
+                    known.add_(found)
             return ()
         dense(leaf)
         return super().arrays(g)
@@ -104,7 +104,7 @@ class AccumulateRows(AccumulateGrad):
 def dense(leaf: Tensor) -> None:
     """Convert a sparse `.grad` of the leaf to a dense one."""
     if leaf._grad is not None and leaf._grad.is_sparse:
-        leaf._grad = leaf._grad.to_dense()  # type: ignore[attr-defined]
+        leaf._grad = leaf._grad.to_dense()
 
 
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:

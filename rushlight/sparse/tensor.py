@@ -129,7 +129,7 @@ class SparseTensor(Tensor):
 
     def _values(self) -> Tensor:
         """(nnz, *dense dimensions), as stored; outside the graph."""
-        return self._of.detach()  # type: ignore[attr-defined]
+        return self._of.detach()
 
     def indices(self) -> Tensor:
         """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is
@@ -190,7 +190,7 @@ class SparseTensor(Tensor):
     grad_fn = property(
         lambda self: self._of.grad_fn, doc="The node of the op that made its values."
     )
-    data = property(lambda self: self.detach(), doc="The same values outside the graph.")  # type: ignore[assignment]
+    data = property(lambda self: self.detach(), doc="The same values outside the graph.")
 
     @property
     def requires_grad(self) -> bool:
@@ -246,7 +246,7 @@ class SparseTensor(Tensor):
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor."""
-        values = self._of if dtype is None else self._of.to(dtype)  # type: ignore[attr-defined]
+        values = self._of if dtype is None else self._of.to(dtype)
         zeros = new_zeros(tuple(self._size), values)
         if self.sparse_dim() == 0:
             return zeros + values.sum(0)
@@ -276,14 +276,14 @@ class SparseTensor(Tensor):
     to_sparse_coo = to_sparse
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        return self.holding(self._of.to(*args, **kwargs))  # type: ignore[attr-defined]
+        return self.holding(self._of.to(*args, **kwargs))
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the tensor's type in torch; with `dtype`, the tensor converted to that
         dtype."""
         if dtype is None:
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
-        return self.holding(self._of.type(dtype))  # type: ignore[attr-defined]
+        return self.holding(self._of.type(dtype))
 
     def copy_(self, other: Tensor, non_blocking: bool = False) -> SparseTensor:
         """Take over the indices and values of another tensor, converted to this tensor's dtype."""
@@ -294,8 +294,8 @@ class SparseTensor(Tensor):
                     "= "
                     f"{self.type()} and src type = {other.type()}"
                 )
-            )  # type: ignore[attr-defined]
-        return self.become(other.to(self.dtype).clone())  # type: ignore[attr-defined, arg-type]
+            )
+        return self.become(other.to(self.dtype).clone())  # type: ignore[arg-type]
 
     def become(self, other: SparseTensor) -> SparseTensor:
         """Take over the indices and values of a tensor of the same size."""
@@ -310,9 +310,9 @@ class SparseTensor(Tensor):
         """An empty sparse tensor of the same size, outside the graph."""
         return made(
             self._at[:, :0], self._of[:0].detach().to(dtype or self.dtype), self._size, self._sorted
-        )  # type: ignore
+        )
 
-    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:
         """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes
         are equal."""
         if self._nnz() and self._size != the_template.shape:
@@ -328,9 +328,9 @@ class SparseTensor(Tensor):
 
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy, in the graph."""
-        return made(self._at.clone(), self._of.clone(), self._size, self._sorted)  # type: ignore[attr-defined]
+        return made(self._at.clone(), self._of.clone(), self._size, self._sorted)
 
-    def contiguous(self, memory_format: Any = None) -> SparseTensor:  # type: ignore[override]
+    def contiguous(self, memory_format: Any = None) -> SparseTensor:
         """The tensor itself."""
         return self
 

@@ -20,7 +20,8 @@ def _group_tensors_by_device_and_dtype(
     (lists, indices)}.
 
     >>> x = rushlight.ones(2)
-    >>> found = rushlight.utils._foreach_utils._group_tensors_by_device_and_dtype([[x, x.double(), x]], True)
+    >>> found = rushlight.utils._foreach_utils._group_tensors_by_device_and_dtype([[x, x.double(),
+    ...     x]], True)
     >>> [indices for _, indices in found.values()]
     [[0, 2], [1]]
     """

@@ -363,7 +363,7 @@ def make_tensor(
         array[array == 0] = 1 if whole else tiny(dtype)
     t = made(array, None, False, device)
     if memory_format is not None:
-        t = t.contiguous(memory_format=memory_format)  # type: ignore[call-arg]
+        t = t.contiguous(memory_format=memory_format)
     return t.requires_grad_(requires_grad)
 
 

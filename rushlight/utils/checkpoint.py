@@ -76,7 +76,8 @@ def checkpoint(
     saves something else.
 
     >>> x = rushlight.ones(2, requires_grad=True)
-    >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum().backward()
+    >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x,
+    ...     use_reentrant=False).sum().backward()
     >>> x.grad
     tensor([-2.4784, -2.4784])
     """
@@ -134,7 +135,8 @@ def checkpoint_sequential(
     """The functions one after the other, in `segments` parts, each of them but the last a
     `checkpoint`.
 
-    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(), rushlight.nn.Linear(2, 1))
+    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(),
+    ...     rushlight.nn.Linear(2, 1))
     >>> x = rushlight.ones(1, 2)
     >>> rushlight.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False).shape
     torch.Size([1, 1])

@@ -82,7 +82,7 @@ class ProcessContext:
             if not done:
                 return False
             for sentinel in done:
-                one = running.pop(sentinel)  # type: ignore[index]
+                one = running.pop(sentinel)
                 one.join()
                 if one.exitcode:
                     self.fail(one)

@@ -52,7 +52,8 @@ def draw_bounding_boxes(
     labels.
 
     >>> image = rushlight.zeros(3, 4, 4, dtype=rushlight.uint8)
-    >>> rushlight.vision.utils.draw_bounding_boxes(image, rushlight.tensor([[0, 0, 3, 3]]), colors="white")[0]
+    >>> rushlight.vision.utils.draw_bounding_boxes(image, rushlight.tensor([[0, 0, 3, 3]]),
+    ...     colors="white")[0]
     tensor([[255, 255, 255, 255],
             [255,   0,   0, 255],
             [255,   0,   0, 255],
@@ -102,7 +103,8 @@ def draw_segmentation_masks(
     """The image with the masks (N, H, W) bool in colours over it, black where they overlap: `alpha`
     of them.
 
-    >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True, False]])
+    >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True,
+    ...     False]])
     >>> rushlight.vision.utils.draw_segmentation_masks(image, mask, alpha=1.0, colors="white")[0]
     tensor([[255,   0]], dtype=torch.uint8)
     """

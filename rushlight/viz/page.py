@@ -139,7 +139,7 @@ class Content:
             "seed": seed,
             "note": self.note,
             **size,
-            "nodes": nodes,  # type: ignore[index]
+            "nodes": nodes,
             "edges": self.paths,
             "steps": steps,
             "sources": self.sources,

@@ -111,7 +111,7 @@ def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> li
             if y._node is None:  # a constant
                 y = from_array(np.zeros_like(x))
             else:
-                (y,) = grad(y.sum(), t, create_graph=True, materialize_grads=True)  # type: ignore[attr-defined]
+                (y,) = grad(y.sum(), t, create_graph=True, materialize_grads=True)
             found.append(y._array)
     return [np.array(curve, np.float64) for curve in found]
 

@@ -1,4 +1,4 @@
-"""tools/words.py and tools/comment_width.py: what they find, and what they leave alone."""
+"""tools/words.py: which texts it reports."""
 
 import importlib.util
 from pathlib import Path
@@ -15,7 +15,7 @@ def tool(name):
     return module
 
 
-words, width = tool("words"), tool("comment_width")
+words = tool("words")
 
 
 @pytest.mark.parametrize(
@@ -55,42 +55,3 @@ def test_the_limit_fails_only_above_it(tmp_path, capsys):
     assert words.main([str(tmp_path), "--count", "--limit", "1"]) == 0
     assert words.main([str(tmp_path), "--count", "--limit", "0"]) == 1
     assert "over the limit of 0" in capsys.readouterr().err
-
-
-LONG = "a word " * 13
-
-
-def fitted(source):
-    made = width.with_docstrings_wrapped(
-        width.with_blocks_wrapped(width.with_comments_moved(source))
-    )
-    assert width.same_code(source, made)
-    return made
-
-
-def test_long_trailing_comments_move_above_their_line():
-    assert fitted(f"if x:\n    y = 1  # {LONG}\n") == f"if x:\n    # {LONG.strip()}\n    y = 1\n"
-    assert fitted("y = 1  # short\n") == "y = 1  # short\n"
-
-
-def test_pragmas_and_strings_stay():
-    for source in (
-        f"import a  # noqa: F401  {LONG}\n",
-        f'x = """{LONG}\n# {LONG}\n"""\n',
-        f'f(1, "# {LONG}")\n',
-    ):
-        assert fitted(source) == source
-
-
-def test_the_words_behind_a_pragma_move():
-    assert (
-        fitted(f"x = 1  # type: ignore  # {LONG}\n") == f"# {LONG.strip()}\nx = 1  # type: ignore\n"
-    )
-
-
-def test_docstrings_are_wrapped_but_not_their_examples():
-    example = f"    >>> f('{LONG}')\n    ... # {LONG}\n    {LONG}"
-    source = f'def f():\n    """{LONG}{LONG}\n\n{example}\n    """\n'
-    made = fitted(source)
-    assert example in made
-    assert all(len(line) <= 100 for line in made.replace(example, "").splitlines())

@@ -364,7 +364,7 @@ def backward_of(
     tracer.late = True
     found: dict[Node, Tensor] = {}
     with within(grad=False, watch=tracer), unhooked(hooked):
-        for node, g, _ in steps(seeds, AS_TENSORS, set(nodes), True):  # type: ignore[arg-type]
+        for node, g, _ in steps(seeds, AS_TENSORS, set(nodes), True):
             if node in nodes:
                 found[node] = g
     gives += [found[n]._array for n in nodes if n in found]

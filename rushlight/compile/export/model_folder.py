@@ -73,7 +73,8 @@ def export(
     tuples, lists and dicts.
 
     >>> import tempfile
-    >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2), tempfile.mkdtemp() + "/line")
+    >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2),
+    ...     tempfile.mkdtemp() + "/line")
     >>> sorted(f.name for f in place.iterdir())
     ['__init__.py', 'program.py', 'weights.safetensors']
     """

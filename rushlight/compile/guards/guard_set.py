@@ -193,7 +193,7 @@ class Snapshot:
             self.visit_tensor(thing, todo)
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
-            ordered = len(thing) > 1 and type(thing).__reversed__ is not None  # type: ignore[comparison-overlap]
+            ordered = len(thing) > 1 and type(thing).__reversed__ is not None
             if ordered and not all(
                 [isinstance(v, (Tensor, dict)) for v in thing.values()]
             ):  # not an optimizer's state
@@ -299,7 +299,7 @@ class Snapshot:
         during a traced run."""
         library = module.__name__.partition(".")[0]
         if library == "random":
-            self.record_state(random._inst)  # type: ignore[attr-defined]
+            self.record_state(random._inst)
         elif library == "numpy":
             self.record_state(np.random.mtrand._rand)
         elif library not in LIBRARIES:

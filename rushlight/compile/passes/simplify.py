@@ -75,7 +75,7 @@ def simplify(graph: Graph) -> None:
 def last_reads(graph: Graph) -> dict[Value, int]:
     """Where each value is read last, itself or a view of it; beyond all steps what the world
     sees."""
-    parents, last = parents_of(graph), {}  # type: ignore[var-annotated]
+    parents, last = parents_of(graph), {}
     for i, step in enumerate(graph.steps):
         for v in values_in(step.args):
             last.update(dict.fromkeys(lineage(v, parents), i))

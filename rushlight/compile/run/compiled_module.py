@@ -40,7 +40,7 @@ class OptimizedModule(Module):
     @property
     def training(self) -> bool:  # type: ignore[override]
         """Whether the original module is in training mode."""
-        return bool(self._modules["_orig_mod"].training)  # type: ignore[union-attr]
+        return bool(self._modules["_orig_mod"].training)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -63,10 +63,10 @@ class OptimizedModule(Module):
         return [*{*super().__dir__(), *dir(self._modules["_orig_mod"])}]
 
     def __len__(self) -> int:
-        return len(self._modules["_orig_mod"])  # type: ignore[arg-type]
+        return len(self._modules["_orig_mod"])
 
     def __iter__(self) -> Iterator:
-        return iter(self._modules["_orig_mod"])  # type: ignore[call-overload, no-any-return]
+        return iter(self._modules["_orig_mod"])
 
     def __bool__(self) -> bool:
         return True

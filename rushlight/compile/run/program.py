@@ -165,7 +165,7 @@ class Part:
             self.new, *written, *self.bind(*[written[i] for i in self.bound])
         )
         checker.leave()
-        return made  # type: ignore[no-any-return]
+        return made
 
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before the first call, to compile the loops.

@@ -305,7 +305,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     RuntimeError for a weight of another shape. K. He et al., *Delving deep into rectifiers*, 2015.
 
-    >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1, 0.2, 0.3]))
+    >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1,
+    ...     0.2, 0.3]))
     tensor([[-0.1000, -0.2000,  2.0000]])
     """
     n, ndim = weight.numel(), input._array.ndim

@@ -34,7 +34,8 @@ def embedding_bag(
     with mode 0 sum, 1 mean, 2 max. The last three serve torch's backward; values that backward does
     not need, as for sums, are 0.
 
-    >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
+    >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0,
+    ...     2]))[0]
     tensor([[1., 1.],
             [0., 1.]])
     """
@@ -78,7 +79,8 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up:
     shortened in place.
 
-    >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]), 1.0, 2.0)
+    >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]),
+    ...     1.0, 2.0)
     tensor([[0.6000, 0.8000],
             [6.0000, 8.0000]])
     """

@@ -86,7 +86,8 @@ def native_batch_norm(
 
     In training the running statistics move by `momentum`.
 
-    >>> rushlight.native_batch_norm(rushlight.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 0.)[1]
+    >>> rushlight.native_batch_norm(rushlight.tensor([[1.], [3.]]), None, None, None, None, True,
+    ...     0.1, 0.)[1]
     tensor([2.])
     """
     normalization.check_channels(

@@ -32,7 +32,8 @@ def embedding(
     up; `sparse`: the gradient of a leaf is a sparse tensor of the rows that were looked up.
     IndexError for a row that is not there.
 
-    >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
+    >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3.,
+    ...     4.]]))
     tensor([[3., 4.],
             [1., 2.]])
     """
@@ -122,7 +123,8 @@ def embedding_bag(
 
     >>> from rushlight.nn import functional as F
     >>> rows = rushlight.tensor([[1.], [10.], [100.]])
-    >>> F.embedding_bag(rushlight.tensor([0, 2, 1]), rows, rushlight.tensor([0, 2]), mode="sum")  # rows 0 and 2, then 1
+    >>> F.embedding_bag(rushlight.tensor([0, 2, 1]), rows, rushlight.tensor([0, 2]),
+    ...     mode="sum")  # rows 0 and 2, then 1
     tensor([[101.],
             [ 10.]])
     """

@@ -174,7 +174,8 @@ def grid_sampler(
 
     0, 1, 2: bilinear, nearest, bicubic; padding modes zeros, border and reflection.
 
-    >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1, 2), 0, 0, False)
+    >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1,
+    ...     2), 0, 0, False)
     tensor([[[[1.5000]]]])
     """
     return at_points(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
@@ -186,7 +187,8 @@ def grid_sampler_2d(
 ) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, H, W).
 
-    >>> rushlight.grid_sampler_2d(rushlight.ones(1, 3, 4, 4), rushlight.zeros(1, 2, 5, 2), 0, 0, False).shape
+    >>> rushlight.grid_sampler_2d(rushlight.ones(1, 3, 4, 4), rushlight.zeros(1, 2, 5, 2), 0, 0,
+    ...     False).shape
     torch.Size([1, 3, 2, 5])
     """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
@@ -198,7 +200,8 @@ def grid_sampler_3d(
 ) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, D, H, W).
 
-    >>> rushlight.grid_sampler_3d(rushlight.ones(1, 3, 4, 4, 4), rushlight.zeros(1, 2, 5, 6, 3), 0, 0, False).shape
+    >>> rushlight.grid_sampler_3d(rushlight.ones(1, 3, 4, 4, 4), rushlight.zeros(1, 2, 5, 6, 3), 0,
+    ...     0, False).shape
     torch.Size([1, 3, 2, 5, 6])
     """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)

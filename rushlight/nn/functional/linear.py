@@ -51,7 +51,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     RuntimeError where sizes do not fit.
 
     >>> from rushlight.nn import functional as F
-    >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2, 2))  # (1 + 2) (3 + 4)
+    >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2,
+    ...     2))  # (1 + 2) (3 + 4)
     tensor([21.])
     """
     a, b = input1._array.shape, input2._array.shape
@@ -93,7 +94,8 @@ def normalize(
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`; the others broadcast.
 
-    >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]), dim=0)
+    >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1.,
+    ...     1.]), dim=0)
     tensor(0.7071)
     """
     shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
@@ -111,7 +113,8 @@ def pairwise_distance(
     """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place
     for `keepdim`.
 
-    >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
+    >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]),
+    ...     rushlight.tensor([[3., 4.]]))
     tensor([5.0000])
     """
     return norm(e.add(e.sub(x1, x2), eps), p, -1, keepdim)
@@ -122,7 +125,8 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     dimensions, or p < 0.
 
     >>> from rushlight.nn import functional as F
-    >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0., 1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
+    >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0.,
+    ...     1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
     tensor([5.0000, 1.0000, 4.2426])
     """
     if input._array.ndim != 2:

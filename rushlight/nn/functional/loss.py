@@ -181,7 +181,8 @@ def huber_loss(
     P. J. Huber, *Robust estimation of a location parameter*, 1964.
 
     >>> from rushlight.nn import functional as F
-    >>> F.huber_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none", delta=2.0)
+    >>> F.huber_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none",
+    ...     delta=2.0)
     tensor([0.1250, 4.0000])
     """
     warn_of_sizes(input, target)
@@ -296,7 +297,8 @@ def binary_cross_entropy(
     RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
 
     >>> from rushlight.nn import functional as F
-    >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
+    >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]),
+    ...     reduction="none")
     tensor([0.6931, 0.1054])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -333,7 +335,8 @@ def binary_cross_entropy_with_logits(
     """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
     pos_weight.
 
-    >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
+    >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]),
+    ...     rushlight.tensor([1.]))
     tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -421,7 +424,8 @@ def nll_loss(
     do not fit.
 
     >>> from rushlight.nn import functional as F
-    >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
+    >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
+    ...     1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -502,7 +506,8 @@ def cross_entropy(
     targets of `ignore_index` do not count; `label_smoothing`: so much of the target is shared by
     all classes. Errors as for `nll_loss`.
 
-    >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
+    >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]),
+    ...     rushlight.tensor([2]))
     tensor(0.4076)
     """
     if size_average is not None or reduce is not None:

@@ -33,7 +33,8 @@ def margin_ranking_loss(
 
     RuntimeError for different numbers of dimensions.
 
-    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1.,
+    ...     -1.])
     >>> rushlight.nn.functional.margin_ranking_loss(x1, x2, y, reduction="none")
     tensor([2., 0.])
     """
@@ -61,7 +62,8 @@ def hinge_embedding_loss(
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
     >>> from rushlight.nn import functional as F
-    >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]), reduction="none")
+    >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]),
+    ...     reduction="none")
     tensor([0.3000, 0.7000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -80,7 +82,8 @@ def soft_margin_loss(
     """mean of log(1 + exp(-y x)), without overflow; y is 1 or -1.
 
     >>> from rushlight.nn import functional as F
-    >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]), reduction="none")
+    >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]),
+    ...     reduction="none")
     tensor([  0.6931, 100.0000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -104,7 +107,8 @@ def cosine_embedding_loss(
 
     >>> from rushlight.nn import functional as F
     >>> x, y = rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
-    >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y, rushlight.tensor([-1]))
+    >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y,
+    ...     rushlight.tensor([-1]))
     (tensor(0.4000), tensor(0.6000))
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -183,8 +187,10 @@ def triplet_margin_with_distance_loss(
     default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
     >>> from rushlight.nn import functional as F
-    >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])
-    >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().amax(-1))
+    >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1.,
+    ...     2.5]])
+    >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x,
+    ...     y: (x - y).abs().amax(-1))
     tensor(0.5000)
     """
     if reduction not in ("mean", "sum", "none"):
@@ -223,7 +229,8 @@ def multilabel_soft_margin_loss(
     (*, C).
 
     >>> from rushlight.nn import functional as F
-    >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
+    >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
+    ...     2))  # (log 2 + 0) / 2
     tensor(0.3466)
     """
     reduction = reduction_of(size_average, reduce, reduction)

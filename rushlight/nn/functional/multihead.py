@@ -73,7 +73,8 @@ def multi_head_attention_forward(
 
     >>> from rushlight.nn import functional as F
     >>> x, eye = rushlight.ones(3, 1, 2), rushlight.eye(2)
-    >>> settings = 2, 1, eye.repeat(3, 1), rushlight.zeros(6), None, None, False, 0.0, eye, rushlight.zeros(2)
+    >>> settings = 2, 1, eye.repeat(3,
+    ...     1), rushlight.zeros(6), None, None, False, 0.0, eye, rushlight.zeros(2)
     >>> F.multi_head_attention_forward(x, x, x, *settings)[1][0, 0]  # weights: all keys are alike
     tensor([0.3333, 0.3333, 0.3333])
     """

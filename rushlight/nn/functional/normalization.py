@@ -403,7 +403,8 @@ def local_response_norm(
     with deep convolutional neural networks*, 2012.
 
     >>> from rushlight.nn import functional as F
-    >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
+    >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0,
+    ...     beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
     tensor([0.3333, 0.2500, 0.3333])
     """
     if input._array.ndim < 3:

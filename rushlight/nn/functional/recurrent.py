@@ -207,7 +207,8 @@ def gru_cell(
 
     x (N, in), h (N, H), weights (3 H, in) and (3 H, H) hold r, z, n in this order.
 
-    >>> rushlight.gru_cell(rushlight.ones(2, 3), rushlight.zeros(2, 4), rushlight.ones(12, 3), rushlight.ones(12, 4)).shape
+    >>> rushlight.gru_cell(rushlight.ones(2, 3), rushlight.zeros(2, 4), rushlight.ones(12, 3),
+    ...     rushlight.ones(12, 4)).shape
     torch.Size([2, 4])
     """
     check_cell(input, (hx,), w_ih, w_hh, 3)

@@ -339,7 +339,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
     RuntimeError where H or W is no multiple of r.
 
-    >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]), 2).flatten()
+    >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]),
+    ...     2).flatten()
     tensor([0., 1., 2., 3.])
     """
     r = downscale_factor
@@ -380,7 +381,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
     RuntimeError where C is no multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
 
-    >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1), groups=2).flatten()
+    >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1),
+    ...     groups=2).flatten()
     tensor([0, 3, 1, 4, 2, 5])
     """
     if input._array.ndim < 3:

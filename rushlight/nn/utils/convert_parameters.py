@@ -11,7 +11,8 @@ from rushlight.ops.shape.views import cat, reshape
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """v = (p_1, p_2, ...): all elements, one parameter after the other; in the graph.
 
-    >>> rushlight.nn.utils.parameters_to_vector([rushlight.tensor([1., 2.]), rushlight.tensor([[3.]])])
+    >>> rushlight.nn.utils.parameters_to_vector([rushlight.tensor([1., 2.]),
+    ...     rushlight.tensor([[3.]])])
     tensor([1., 2., 3.])
     """
     return cat([reshape(p, (-1,)) for p in parameters])

@@ -34,7 +34,8 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
     AssertionError in training mode, or if the norm's features are neither the Linear's nor one.
 
-    >>> linear, bn, x = rushlight.nn.Linear(2, 3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
+    >>> linear, bn, x = rushlight.nn.Linear(2,
+    ...     3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
     >>> rushlight.allclose(rushlight.nn.utils.fuse_linear_bn_eval(linear, bn)(x), bn(linear(x)))
     True
     """
@@ -76,7 +77,8 @@ def fuse_conv_bn_weights(
     """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that
     computes both.
 
-    >>> w, b, mean, var = rushlight.ones(1, 1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
+    >>> w, b, mean, var = rushlight.ones(1, 1,
+    ...     1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
     >>> w, b = rushlight.nn.utils.fuse_conv_bn_weights(w, b, mean, var, 0.0, None, None)
     >>> w.item(), b.item()  # 1 / sqrt 4, (5 - 1) / sqrt 4
     (0.5, 2.0)
@@ -99,8 +101,10 @@ def fuse_linear_bn_weights(
     """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes
     both.
 
-    >>> w, b, mean, var = rushlight.ones(1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
-    >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1), rushlight.zeros(1))
+    >>> w, b, mean, var = rushlight.ones(1,
+    ...     1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
+    >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1),
+    ...     rushlight.zeros(1))
     >>> w.item(), b.item()  # 1 / sqrt 4, (5 - 1) / sqrt 4
     (0.5, 2.0)
     """

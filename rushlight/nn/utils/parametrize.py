@@ -351,7 +351,8 @@ def remove_parametrizations(
     where there are several originals.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
-    >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m, "weight").named_parameters()]
+    >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m,
+    ...     "weight").named_parameters()]
     ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
@@ -401,7 +402,8 @@ def transfer_parametrizations_and_params(
     """to_module's weight = from_module's: parametrizations and their values, for one tensor or all.
     Returns to_module.
 
-    >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3)), rushlight.nn.Linear(2, 3)
+    >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2,
+    ...     3)), rushlight.nn.Linear(2, 3)
     >>> to = rushlight.nn.utils.parametrize.transfer_parametrizations_and_params(m, to)
     >>> to.weight.equal(m.weight), rushlight.nn.utils.parametrize.is_parametrized(to)
     (True, True)

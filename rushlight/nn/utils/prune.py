@@ -274,7 +274,8 @@ class LnStructured(BasePruningMethod):
     """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a
     fraction.
 
-    >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3., 4.], [1., 2.]]))
+    >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3.,
+    ...     4.], [1., 2.]]))
     tensor([[3., 4.],
             [0., 0.]])
     """
@@ -295,7 +296,8 @@ class LnStructured(BasePruningMethod):
 class CustomFromMask(BasePruningMethod):
     """mask = the one given. ValueError for one of another shape.
 
-    >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1., 0.])).prune(rushlight.tensor([3., 4.]))
+    >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1.,
+    ...     0.])).prune(rushlight.tensor([3., 4.]))
     tensor([3., 0.])
     """
 
@@ -389,7 +391,8 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
     """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction.
     Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
+    >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight",
+    ...     amount=0.5)
     >>> m.weight_mask.sum()
     tensor(2.)
     """
@@ -403,7 +406,8 @@ def l1_unstructured(
     """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a
     fraction. Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
+    >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight",
+    ...     amount=0.5)
     >>> int((m.weight == 0).sum()), list(m.state_dict())
     (2, ['bias', 'weight_orig', 'weight_mask'])
     """
@@ -415,7 +419,8 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
     """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a
     fraction. Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight", amount=1, dim=0)
+    >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight",
+    ...     amount=1, dim=0)
     >>> m.weight_mask.sum()  # 2 of 3 rows
     tensor(8.)
     """
@@ -447,7 +452,8 @@ def ln_structured(
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """weight = weight_orig * mask. Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.custom_from_mask(rushlight.nn.Linear(2, 1), "weight", rushlight.tensor([[1., 0.]]))
+    >>> m = rushlight.nn.utils.prune.custom_from_mask(rushlight.nn.Linear(2, 1), "weight",
+    ...     rushlight.tensor([[1., 0.]]))
     >>> m.weight == 0
     tensor([[False,  True]])
     """

@@ -43,7 +43,8 @@ class PackedSequence(_Parts):
     Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules take it and return
     one.
 
-    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])]).data
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
+    ...     rushlight.tensor([4])]).data
     tensor([1, 4, 2, 3])
     """
 
@@ -150,7 +151,8 @@ def pack_padded_sequence(
     T or not B in number.
 
     >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
-    >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
+    >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True,
+    ...     enforce_sorted=False)
     >>> packed.data, packed.batch_sizes
     (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
@@ -234,7 +236,8 @@ def pad_packed_sequence(
     Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`.
     ValueError if that is too short.
 
-    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
+    ...     rushlight.tensor([4])])
     >>> rushlight.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
     (tensor([[1, 2, 3],
             [4, 0, 0]]), tensor([3, 1]))
@@ -271,7 +274,8 @@ def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences, (length, *) each, that `pack_sequence` packed.
 
-    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
+    ...     rushlight.tensor([4])])
     >>> rushlight.nn.utils.rnn.unpack_sequence(packed)
     [tensor([1, 2, 3]), tensor([4])]
     """
@@ -295,7 +299,8 @@ def pad_sequence(
     Those shorter than the longest end, or with `padding_side="left"` begin, in `padding_value`.
     RuntimeError for no sequences, and for shapes that differ beyond their length.
 
-    >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])], batch_first=True)
+    >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])],
+    ...     batch_first=True)
     tensor([[1, 2],
             [3, 0]])
     """
@@ -342,7 +347,8 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """The first lengths[b] steps of each sequence, from (T, B, *), or (B, T, *) if `batch_first`.
 
-    >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]), rushlight.tensor([2, 1]), True)
+    >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]),
+    ...     rushlight.tensor([2, 1]), True)
     [tensor([1, 2]), tensor([3])]
     """
     n = lengths.tolist()
@@ -358,7 +364,8 @@ def unpad_sequence(
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences (length, *) without padding; `enforce_sorted`: the lengths must not grow.
 
-    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4, 5])]).batch_sizes
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4,
+    ...     5])]).batch_sizes
     tensor([2, 2, 1])
     """
     return pack_padded_sequence(

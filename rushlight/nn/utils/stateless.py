@@ -182,7 +182,8 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     They are leaves, and require gradients if the modules' tensors do. RuntimeError for no module,
     for classes that differ, and for modules some of which are in training.
 
-    >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2, 3) for _ in range(5)])
+    >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2,
+    ...     3) for _ in range(5)])
     >>> params["weight"].shape
     torch.Size([5, 3, 2])
     """

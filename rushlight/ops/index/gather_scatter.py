@@ -166,7 +166,7 @@ def scatter(
             if out is None
             else r
         )
-    source = source if isinstance(given, Tensor) else source.expand(index._array.shape)  # type: ignore[attr-defined]
+    source = source if isinstance(given, Tensor) else source.expand(index._array.shape)
     return landed(
         table.reduce_at,
         out,
@@ -191,14 +191,14 @@ def lined(src: Any, index: Tensor) -> Any:
     the index is a number."""
     if not isinstance(src, Tensor) or src._array.ndim + index._array.ndim != 1:
         return src
-    return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)  # type: ignore[index]
+    return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)
 
 
 def covered(src: Tensor, index: Tensor) -> Tensor:
     """The part of src that the index has places for."""
     if src._array.shape == index._array.shape or src._array.ndim != index._array.ndim:
         return src
-    return src[tuple(slice(n) for n in index._array.shape)]  # type: ignore[index]
+    return src[tuple(slice(n) for n in index._array.shape)]
 
 
 @composite()
@@ -209,7 +209,8 @@ def scatter_add(
 
     RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
 
-    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2., 3.]))
+    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2.,
+    ...     3.]))
     tensor([3., 0., 3.])
     """
     src = lined(src, index)
@@ -314,7 +315,8 @@ def index_put(
     One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of
     values, IndexError for a position that is not there.
 
-    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
+    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.),
+    ...     accumulate=True)
     tensor([4., 0., 0.])
     """
     check_same_dtype(input, values)

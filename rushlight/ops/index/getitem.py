@@ -153,7 +153,7 @@ def choosing(index: Tensor) -> Tensor:
         "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
         "instead: mask.bool()"
     )
-    return index != 0  # type: ignore[return-value]
+    return index != 0
 
 
 def check_kind(array: ndarray) -> None:
@@ -195,7 +195,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
             value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)
         ):  # else under a mask
             check_same_dtype(x, value)
-        value = value.to(x.dtype)  # type: ignore[attr-defined]
+        value = value.to(x.dtype)
     if tensors:
         x, parts = integers_first(x, parts, tensors)
         if unrecorded(x, (value,)):
@@ -205,7 +205,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         return
     region = getitem(x, parts)
     while value._array.ndim > region._array.ndim and value._array.shape[0] == 1:
-        value = value[0]  # type: ignore[index]
+        value = value[0]
     assign(region, value)
 
 

@@ -154,7 +154,7 @@ def where(
             )
         )
     if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
-        condition = condition != 0  # type: ignore[assignment]
+        condition = condition != 0
     if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
         raise RuntimeError(
             explain(
@@ -197,7 +197,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     found = kernels.nonzero(input._array)
     rows = np.stack(found).T
     if as_tuple:
-        return created(from_array(rows)).unbind(1)  # type: ignore[attr-defined]
+        return created(from_array(rows)).unbind(1)
     made = created(from_array(rows if input._array.ndim else rows[:, :0].copy()))
     return made if out is None else into(out, made)
 

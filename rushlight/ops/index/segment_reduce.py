@@ -41,7 +41,8 @@ def segment_reduce(
     Dimensions before `axis` have lengths (or offsets) of their own. Gradients of equal largest
     elements are shared. RuntimeError for lengths that do not add up.
 
-    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2, 0, 1]))
+    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2,
+    ...     0, 1]))
     tensor([3., 0., 3.])
     """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
@@ -67,7 +68,7 @@ def segment_reduce(
     of = np.repeat(np.arange(sizes.size), sizes)
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
-        rows = rows.index_select(0, created(from_array(taken)))  # type: ignore[attr-defined]
+        rows = rows.index_select(0, created(from_array(taken)))
     made = reduced(
         rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial
     )
@@ -91,7 +92,7 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
     if reduce in ("sum", "mean"):
-        total = begun.index_add(0, of, rows)  # type: ignore[attr-defined]
+        total = begun.index_add(0, of, rows)
         if reduce == "sum":
             return total
         mean = total / created(from_array(np.maximum(sizes, 1).astype(rows._array.dtype)))
@@ -174,7 +175,8 @@ def _convert_indices_from_csr_to_coo(
     """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and
     rows.
 
-    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]), rushlight.tensor([0, 1, 2]))
+    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]),
+    ...     rushlight.tensor([0, 1, 2]))
     tensor([[0, 0, 2],
             [0, 1, 2]])
     """

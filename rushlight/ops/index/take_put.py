@@ -42,7 +42,8 @@ def scatter_reduce(
     there. Gradients of equal largest elements are shared. RuntimeError for other words, shapes that
     do not fit, indices that are not there.
 
-    >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3., 5.]), "amax")
+    >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3.,
+    ...     5.]), "amax")
     tensor([3., 5.])
     """
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch takes these too
@@ -75,7 +76,8 @@ def index_reduce(
     RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not
     fit.
 
-    >>> rushlight.ones(2, 1).index_reduce(0, rushlight.tensor([0, 0]), rushlight.tensor([[2.], [3.]]), "prod")
+    >>> rushlight.ones(2, 1).index_reduce(0, rushlight.tensor([0, 0]), rushlight.tensor([[2.],
+    ...     [3.]]), "prod")
     tensor([[6.],
             [1.]])
     """
@@ -236,7 +238,7 @@ def take_along_dim(
     if (
         mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any()
     ):  # else 60 us become 25
-        indices = where(indices < 0, indices + n, indices)  # type: ignore[operator]
+        indices = where(indices < 0, indices + n, indices)
     a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):
         if d != dim:
@@ -257,7 +259,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     RuntimeError if the mask is not bool, dtypes differ, or the source has too few elements.
 
-    >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]), rushlight.tensor([1., 2., 3.]))
+    >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]),
+    ...     rushlight.tensor([1., 2., 3.]))
     tensor([1., 0., 2.])
     """
     if mask._array.dtype.kind != "b":

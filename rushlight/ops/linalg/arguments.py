@@ -22,16 +22,16 @@ def given(out: Any, made: Any) -> Any:
 
 def with_names(function: Callable, name: str, **names: str) -> Callable:
     """The same function under another name, its parameters called as torch calls them there."""
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     found = tuple(names.get(n, n) for n in code.co_varnames)
-    keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}  # type: ignore[attr-defined]
+    keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}
     made = FunctionType(
         code.replace(co_varnames=found, co_name=name),
         function.__globals__,
-        name,  # type: ignore
+        name,
         function.__defaults__,
         function.__closure__,
-    )  # type: ignore[attr-defined]
+    )
     made.__kwdefaults__, made.__annotations__ = (
         keywords,
         {names.get(k, k): v for k, v in function.__annotations__.items()},

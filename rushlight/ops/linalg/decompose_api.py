@@ -307,7 +307,7 @@ def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
     order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
         v = tril(narrow(A, -1, i, 1), -i - 1)  # (..., m, 1)
-        v = v + eye(A._array.shape[-2], A._array.shape[-1], dtype=A.dtype)[:, i : i + 1]  # type: ignore[index]
+        v = v + eye(A._array.shape[-2], A._array.shape[-1], dtype=A.dtype)[:, i : i + 1]
         scale = unsqueeze(narrow(tau, -1, i, 1), -1)
         along = matmul(conjugate_transpose(v), x)  # (..., 1, columns)
         x = x - matmul(mul(v, conj(scale) if adjoint else scale), along)

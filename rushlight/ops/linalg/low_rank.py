@@ -31,7 +31,7 @@ def svd_lowrank(
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
     """
     check_matrix(A, "svd_lowrank")
-    x = A if M is None else A - M  # type: ignore[operator]
+    x = A if M is None else A - M
     wide = x.shape[-2] < x.shape[-1]
     x = conjugate_transpose(x) if wide else x
     basis = sharpened(x, 6 if q is None else q, 2 if niter is None else niter)
@@ -71,7 +71,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         )
     if niter < 0:
         raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
-    return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)  # type: ignore[operator]
+    return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)
 
 
 def lobpcg(
@@ -102,7 +102,7 @@ def lobpcg(
     >>> values
     tensor([5.])
     """
-    matrix = A.to_dense() if A.is_sparse else A  # type: ignore[attr-defined]
+    matrix = A.to_dense() if A.is_sparse else A
     check_matrix(matrix, "lobpcg")
     k = (1 if X is None else X.shape[-1]) if k is None else k
     m = matrix.shape[-1]
@@ -119,13 +119,13 @@ def lobpcg(
                 "linalg.eigh finds them all",
             )
         )
-    half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)  # type: ignore[attr-defined]
+    half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)
     if half is not None:  # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors
         left = solve_triangular(half, matrix, upper=False)
         matrix = solve_triangular(half, conjugate_transpose(left), upper=False)
     values, vectors = linalg_eigh(matrix)
     chosen = slice(-k, None) if largest is None or largest else slice(k)
-    values, vectors = values[..., chosen], vectors[..., chosen]  # type: ignore[index]
+    values, vectors = values[..., chosen], vectors[..., chosen]
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
     return values, vectors if half is None else solve_triangular(

@@ -169,7 +169,7 @@ def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
     batch = np.broadcast_shapes(order.shape[:-1], b._array.shape[:-2])
     shape = (*batch, *b._array.shape[-2:])
     index = np.broadcast_to(order[..., None], shape)
-    return gather(b.expand(shape), -2, from_array(index.copy()))  # type: ignore[attr-defined]
+    return gather(b.expand(shape), -2, from_array(index.copy()))
 
 
 @composite("linalg_lu_solve", looks=True)

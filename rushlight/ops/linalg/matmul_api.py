@@ -51,9 +51,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     elif n == 1 and m <= 2:
         r = dot(input, other) if m == 1 else mv(input, other)
     elif m == 1:
-        r = released(product(input.unsqueeze(0), other).squeeze(-2))  # type: ignore[attr-defined]
+        r = released(product(input.unsqueeze(0), other).squeeze(-2))
     else:
-        r = released(product(input, other.unsqueeze(1)).squeeze(-1))  # type: ignore[attr-defined]
+        r = released(product(input, other.unsqueeze(1)).squeeze(-1))
     return r if out is None else into(out, r)
 
 
@@ -138,7 +138,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 f"{vec2._array.ndim}-D"
             )
         )
-    return e.mul(input.unsqueeze(1), vec2, out=out)  # type: ignore[attr-defined]
+    return e.mul(input.unsqueeze(1), vec2, out=out)
 
 
 composite("ger")(outer)
@@ -156,7 +156,8 @@ def addmm(
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
 
-    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]), beta=10)
+    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.],
+    ...     [4.]]), beta=10)
     tensor([[21.]])
     """
     return plus_product(input, mat1, mat2, of_matrices, beta, alpha, out, "AddmmBackward0")
@@ -174,7 +175,8 @@ def addmv(
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
 
-    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]), beta=10)
+    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]),
+    ...     beta=10)
     tensor([21.])
     """
     return plus_product(input, mat, vec, on_a_vector, beta, alpha, out, "AddmvBackward0")
@@ -193,7 +195,8 @@ def baddbmm(
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
     looked at.
 
-    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3, 1)).flatten()
+    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3,
+    ...     1)).flatten()
     tensor([4., 4.])
     """
     return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")
@@ -244,7 +247,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
         or any([t.dtype is not dtype for t in tensors])
     ):
         return f(*tensors)
-    return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)  # type: ignore[attr-defined]
+    return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)
 
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:

@@ -120,7 +120,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     """The dimensions that tensordot sums over, of both operands."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()  # type: ignore[attr-defined]
+        dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(explain(f"tensordot expects dims >= 0, but got dims={dims}"))
@@ -209,7 +209,8 @@ def addr(
 ) -> Tensor:
     """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not looked at.
 
-    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
+    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3.,
+    ...     4.]))
     tensor([[3., 4.],
             [6., 8.]])
     """
@@ -371,7 +372,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     check_square(A, "linalg.matrix_power", numbers=False)
     n = index(n)
     if n < 0:
-        A, n = A.inverse(), -n  # type: ignore[attr-defined]
+        A, n = A.inverse(), -n
     if n == 0:
         return given(out, overwrite(A, eye(A._array.shape[-1], dtype=A.dtype)))
     result: Tensor | None = None
@@ -380,7 +381,7 @@ def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if odd:
             result = A if result is None else matmul(result, A)
         if not n:
-            return given(out, result.clone() if result is A else result)  # type: ignore[union-attr]
+            return given(out, result.clone() if result is A else result)
         A = matmul(A, A)
 
 
@@ -403,7 +404,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if count <= 1:
         raise RuntimeError(explain("N must be greater than 1."))
     if x.dtype is dtypes.bool_:
-        x = x.long()  # type: ignore[attr-defined]
+        x = x.long()
     return powers(x, count)
 
 
@@ -411,7 +412,7 @@ def powers(x: Tensor, count: int) -> Tensor:
     """x^0 to x^(count - 1) along a new last dimension, multiplied up as in torch: 1000 of 1000 in 6
     ms, by pow in 109."""
     column = unsqueeze(x, -1)
-    repeated = column.expand(*x.shape, count - 1).cumprod(-1)  # type: ignore[attr-defined]
+    repeated = column.expand(*x.shape, count - 1).cumprod(-1)
     return cat((ones_like(column), repeated), -1)
 
 
@@ -430,6 +431,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if count < 0:
         raise RuntimeError(explain("N must be non-negative.", N=N))
     if x.dtype.category < dtypes.FLOATING:
-        x = x.long()  # type: ignore[attr-defined]
+        x = x.long()
     out = powers(x, count) if count else unsqueeze(x, -1).expand(x._array.shape[0], 0).clone()
-    return out if increasing else out.flip(-1)  # type: ignore[attr-defined]
+    return out if increasing else out.flip(-1)

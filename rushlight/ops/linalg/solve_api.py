@@ -144,7 +144,8 @@ def solve_ex(
     """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot
     is 0, from 1.
 
-    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.])).result
+    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2.,
+    ...     4.])).result
     tensor([1., 1.])
     """
     return given(out, Solution(solution_of(A, B, left, "linalg.solve_ex", check_errors)))
@@ -169,7 +170,7 @@ def solution_of(
             )
         B = unsqueeze(B, -1)
     check_equation(A, B, left, name)
-    a, b = (A, B) if left else (A.mT, B.mT)  # type: ignore[attr-defined]
+    a, b = (A, B) if left else (A.mT, B.mT)
     result, info = s.solution(a, b)
     i, where = first_failure(info) if checked else (0, "")
     if i:
@@ -224,7 +225,7 @@ def solve_triangular(
     check_equation(A, B, left, name)
     if left:
         return given(out, s.triangular(A, B, bool(upper), bool(unitriangular)))
-    turned = s.triangular(A.mT, B.mT, not upper, bool(unitriangular))  # type: ignore[attr-defined]
+    turned = s.triangular(A.mT, B.mT, not upper, bool(unitriangular))
     return given(out, turned.mT)
 
 
@@ -240,7 +241,8 @@ def triangular_solve(
 ) -> Any:
     """X with A X = b for a triangular A (A^T if `transpose`), as (solution, cloned_coefficient).
 
-    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0., 4.]])).solution
+    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0.,
+    ...     4.]])).solution
     tensor([[1.],
             [1.]])
     """
@@ -250,9 +252,9 @@ def triangular_solve(
     check_same(A, b, name)
     check_matrix(b, name, "b")
     check_equation(A, b, True, name)
-    a, side = (A.mT, not upper) if transpose else (A, upper)  # type: ignore[attr-defined]
+    a, side = (A.mT, not upper) if transpose else (A, upper)
     x = s.triangular(a, b, bool(side), bool(unitriangular))
-    return given(out, Triangular((x, A.clone())))  # type: ignore[attr-defined]
+    return given(out, Triangular((x, A.clone())))
 
 
 @composite()
@@ -292,7 +294,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
         np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape
     ).copy()
     factor = triu(input) if upper else tril(input)
-    return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)  # type: ignore[attr-defined]
+    return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)
 
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -311,7 +313,8 @@ def lstsq(
     count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy' unless
     told; 'gels' wants full rank. The gradient is that of pinv(A) B.
 
-    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
+    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.],
+    ...     [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
     tensor([[1.],
             [2.]])

@@ -222,7 +222,8 @@ def addcmul(
 ) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast; dtypes promote.
 
-    >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.tensor([5., 6.]), value=10)
+    >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]),
+    ...     rushlight.tensor([5., 6.]), value=10)
     tensor([151., 242.])
     """
     return e.addcmul(input, tensor1, tensor2, value, out=out)

@@ -167,5 +167,5 @@ def resolved(input: Tensor) -> Tensor:
     return input
 
 
-assign_property("real", real, lambda self, value: real(self).__setitem__(..., value))  # type: ignore[attr-defined]
-assign_property("imag", imag, lambda self, value: imag(self).__setitem__(..., value))  # type: ignore[attr-defined]
+assign_property("real", real, lambda self, value: real(self).__setitem__(..., value))
+assign_property("imag", imag, lambda self, value: imag(self).__setitem__(..., value))

@@ -75,7 +75,7 @@ def squaring(power: Callable) -> Callable:
             return e.square(self)
         return power(self, exponent, **options)
 
-    introduce(operator, e.pow.op)  # type: ignore[attr-defined]
+    introduce(operator, e.pow.op)
     return operator
 
 
@@ -113,7 +113,7 @@ for name, function in OPERATORS.items():
     asking = operator(function)
     method(asking, f"__{name}__")
     method(reflected(asking, f"__r{name}__", name in COMMUTING), f"__r{name}__")
-    method(inplace(function.op), f"__i{name}__")  # type: ignore[attr-defined]
+    method(inplace(function.op), f"__i{name}__")
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     method(operator(getattr(e, name)), f"__{name}__")
 for name in ("pow", "__pow__"):

@@ -75,7 +75,8 @@ def addcdiv(
     """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers
     by integers.
 
-    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]), rushlight.tensor([2., 2.]), value=0.5)
+    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]),
+    ...     rushlight.tensor([2., 2.]), value=0.5)
     tensor([2.0000, 3.5000])
     """
     tensors(addcdiv, input=input, tensor1=tensor1, tensor2=tensor2)
@@ -164,7 +165,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensors(ldexp, input=input, other=other)
     if input.dtype.is_floating_point and other.dtype.category < dtypes.FLOATING:
         most = WIDEST[input.dtype.numpy.itemsize if input.dtype is not dtypes.bfloat16 else 4]
-        other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)  # type: ignore[operator]
+        other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)
         third = e.trunc(
             e.div(other, 3)
         )  # 2^other itself may be infinite, or 0, where the product is not
@@ -227,7 +228,7 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     tensor([8.], dtype=torch.float64)
     """
     check_power("the base given to float_power_", input, result_of_power(input, exponent))
-    return input.pow_(exponent)  # type: ignore[attr-defined]
+    return input.pow_(exponent)
 
 
 @composite()

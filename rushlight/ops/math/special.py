@@ -166,7 +166,7 @@ special_airy_ai = floating(
 # -- orthogonal polynomials of degree n, at x; of whole degrees, 0 for negative ones
 
 
-def polynomial(forward, doc):  # type: ignore[no-untyped-def]
+def polynomial(forward, doc):
     """An entry; torch has no derivatives of these."""
     return floating(forward, names={"y": "n"}, numbers="x y", doc=doc + "; 0 for negative degrees.")
 

@@ -35,7 +35,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
     made = sum(
-        (special.lgamma(input - j / 2) for j in range(p)),  # type: ignore[operator]
+        (special.lgamma(input - j / 2) for j in range(p)),
         start=p * (p - 1) / 4 * math.log(math.pi),
     )
     return made if out is None else into(out, made)

@@ -55,7 +55,7 @@ def weights(
     """
     scores, somewhere = mm(e.mul(q, scale), transpose(k, -2, -1)), None
     if causal:
-        below = created(from_array(np.tri(*scores._array.shape[-2:], dtype=bool))).to(scores.device)  # type: ignore[attr-defined]
+        below = created(from_array(np.tri(*scores._array.shape[-2:], dtype=bool))).to(scores.device)
         scores = e.where(below, scores, -math.inf)
     if mask is not None:
         is_bool = mask._array.dtype.kind == "b"

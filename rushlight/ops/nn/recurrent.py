@@ -171,7 +171,7 @@ def derivative(
 def copy(t: Tensor) -> Tensor:
     """The tensor with a node of its own, so that a gradient stops there, even if another tensor was
     made from it."""
-    t = clone(t)  # type: ignore[attr-defined]
+    t = clone(t)
     return t if t._node is not None else t.requires_grad_()
 
 

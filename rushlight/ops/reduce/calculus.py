@@ -74,7 +74,7 @@ def diff(
     made = clone(input) if not n else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, made._array.shape[dim])):
         first, second = ends(made, dim)
-        made = logical_xor(second, first) if made.dtype is dtypes.bool_ else second - first  # type: ignore[operator]
+        made = logical_xor(second, first) if made.dtype is dtypes.bool_ else second - first
     return made if out is None else into(out, made)
 
 
@@ -95,7 +95,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     if not y._array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
     if not y._array.shape[dim]:
-        return to(total(y, dim), y.dtype).detach()  # type: ignore[attr-defined]
+        return to(total(y, dim), y.dtype).detach()
     return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y._array.ndim))
 
 
@@ -136,7 +136,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     dim = wrap(dim, y._array.ndim)
     first, second = ends(y, dim)
     if x is None or not x._array.ndim:  # a point has no width
-        return (first + second) * ((1 if dx is None else dx) / 2 if x is None else 0)  # type: ignore[operator]
+        return (first + second) * ((1 if dx is None else dx) / 2 if x is None else 0)
     if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
         raise RuntimeError(
             explain(
@@ -149,7 +149,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if x._array.ndim == 1:
         x = reshape(x, (-1,) + (1,) * (y._array.ndim - dim - 1))
     left, right = ends(x, dim - y._array.ndim + x._array.ndim)
-    return (right - left) * (first + second) / 2  # type: ignore[operator]
+    return (right - left) * (first + second) / 2
 
 
 # -- slopes ----------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
     regular = not isinstance(h, Tensor) or not h._array.ndim
     if not regular:  # how far neighbours are apart: (n - 1, 1, ...)
         first, second = ends(h, 0)
-        h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))  # type: ignore[operator]
+        h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))
 
     def at(i: int, count: int = 1) -> Any:
         return narrow(x, dim, i, count)

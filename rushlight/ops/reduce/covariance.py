@@ -48,7 +48,7 @@ def cov(
     if w is None or aweights is None or correction == 0:
         left = n - correction
     else:
-        left = n - e.div(total(e.mul(w, aweights)), n) * correction  # type: ignore[operator]
+        left = n - e.div(total(e.mul(w, aweights)), n) * correction
     if (numbers(left) <= 0).any() if isinstance(left, Tensor) else left <= 0:
         warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
@@ -122,7 +122,7 @@ def corrcoef(input: Tensor) -> Tensor:
     c = cov(input)
     if c._array.ndim == 0:
         return e.div(c, c)
-    sizes = e.sqrt(real(diagonal(c)) if c.is_complex() else diagonal(c))  # type: ignore[attr-defined]
+    sizes = e.sqrt(real(diagonal(c)) if c.is_complex() else diagonal(c))
     made = e.div(e.div(c, unsqueeze(sizes, 1)), unsqueeze(sizes, 0))
     if not made.is_complex():
         return clamp(made, -1, 1)

@@ -138,7 +138,8 @@ def sum(
 ) -> Tensor:
     """The sum; integers add up in int64, and no elements to 0.
 
-    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(5.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -156,7 +157,8 @@ def prod(
 ) -> Tensor:
     """The product; integers multiply in int64, and no elements to 1.
 
-    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -175,7 +177,8 @@ def mean(
     """The sum divided by the number of elements; nan of none. ValueError for integers without a
     `dtype`.
 
-    >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(2.5000)
     """
     x, mask = prepared(input, dtype, mask)
@@ -210,7 +213,8 @@ def var(
 
     Integers become the default dtype. nan of no elements.
 
-    >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(4.5000)
     """
     x, mask = prepared(input, dtype, mask)
@@ -239,7 +243,8 @@ def std(
 ) -> Tensor:
     """The root of `var`, with its arguments.
 
-    >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(2.8284)
     """
     return e.sqrt(
@@ -259,7 +264,8 @@ def norm(
     """(sum |x|^ord)^(1/ord): `linalg.vector_norm` with 0 for what is left out (inf if `ord` is
     -inf).
 
-    >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(5.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -281,7 +287,8 @@ def amax(
 ) -> Tensor:
     """The largest element; of none -inf, or the smallest integer. Ties share the gradient.
 
-    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -298,7 +305,8 @@ def amin(
 ) -> Tensor:
     """The smallest element; of none inf, or the largest integer. Ties share the gradient.
 
-    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(1.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -315,7 +323,8 @@ def argmax(
 ) -> Tensor:
     """Where the largest element stands, in the input's dtype as in torch.
 
-    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(2)
     """
     x, mask = prepared(input, dtype, mask)
@@ -332,7 +341,8 @@ def argmin(
 ) -> Tensor:
     """Where the smallest element stands, in the input's dtype as in torch.
 
-    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False,
+    ...     True]))
     tensor(0)
     """
     x, mask = prepared(input, dtype, mask)
@@ -352,7 +362,8 @@ def median(
 
     ValueError for integers of which a row is left out altogether.
 
-    >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True, False, True, True]))
+    >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True,
+    ...     False, True, True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -379,7 +390,8 @@ def median(
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """exp(x_i) / sum over j of exp(x_j); 0 for what is left out, nan where all is.
 
-    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
     x, mask = prepared(input, dtype, mask)
@@ -391,7 +403,8 @@ def log_softmax(
 ) -> Tensor:
     """x_i - log sum over j of exp(x_j); -inf for what is left out, nan where all is.
 
-    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor([-0.6931,    -inf, -0.6931])
     """
     x, mask = prepared(input, dtype, mask)
@@ -401,7 +414,8 @@ def log_softmax(
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """exp(-x_i) / sum over j of exp(-x_j); 0 for what is left out, nan where all is.
 
-    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
     x, mask = prepared(input, dtype, mask)
@@ -418,7 +432,8 @@ def logsumexp(
 ) -> Tensor:
     """log sum exp(x), in the input's dtype as in torch; -inf of no elements.
 
-    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor(1.6931)
     """
     x, mask = prepared(input, dtype, mask)
@@ -459,7 +474,8 @@ def normalize(
 ) -> Tensor:
     """x / max(norm(x, ord), eps), the norm along `dim`; 0 for what is left out.
 
-    >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0,
+    ...     mask=rushlight.tensor([True, False, True]))
     tensor([0.6000, 0.0000, 0.8000])
     """
     x, mask = prepared(input, dtype, mask)
@@ -473,7 +489,8 @@ def normalize(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """out_i = x_0 + ... + x_i along `dim`; what is left out counts 0.
 
-    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor([1., 1., 5.])
     """
     x, mask = prepared(input, dtype, mask)
@@ -483,7 +500,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """out_i = x_0 ... x_i along `dim`; what is left out counts 1.
 
-    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True,
+    ...     False, True]))
     tensor([2., 2., 8.])
     """
     x, mask = prepared(input, dtype, mask)

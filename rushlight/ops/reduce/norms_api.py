@@ -238,7 +238,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         values = linalg_svdvals(A)
         if not values._array.shape[-1]:
             return given(out, r.sum(values, -1))
-        first, last = values.select(-1, 0), values.select(-1, -1)  # type: ignore[attr-defined]
+        first, last = values.select(-1, 0), values.select(-1, -1)
         return given(out, e.div(last, first) if p == -2 else e.div(first, last))
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(explain(f"linalg.cond got an invalid norm type: {p}"))

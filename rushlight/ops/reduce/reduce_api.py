@@ -355,7 +355,8 @@ def argsort(
     """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their
     order.
 
-    >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3., 1., 2.]), descending=True)
+    >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3.,
+    ...     1., 2.]), descending=True)
     (tensor([1, 2, 0]), tensor([0, 2, 1]))
     """
     made = r.sort(input, dim, descending)[1]
@@ -370,7 +371,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> rushlight.count_nonzero(x), rushlight.count_nonzero(x, dim=0)
     (tensor(3), tensor([1, 2]))
     """
-    return r.sum(input != 0, dim)  # type: ignore[arg-type]
+    return r.sum(input != 0, dim)
 
 
 @composite()
@@ -466,4 +467,4 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             )
         )
     dims = broadcast_axes(shape, to_shape) or (None if not to_shape else ())
-    return self if dims == () else reshape(r.sum(self, dims, True), to_shape)  # type: ignore[arg-type]
+    return self if dims == () else reshape(r.sum(self, dims, True), to_shape)

@@ -277,7 +277,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
         wrong = "q must be a scalar or 1D tensor"
     elif isinstance(q, Tensor) and q.dtype is not input.dtype:
         wrong = "q tensor must be same dtype as the input tensor"
-    elif isinstance(q, Tensor) and not holds((q >= 0) & (q <= 1)):  # type: ignore[operator]
+    elif isinstance(q, Tensor) and not holds((q >= 0) & (q <= 1)):
         wrong = "q values must be in the range [0, 1]"
     elif not isinstance(q, Tensor) and not 0 <= q <= 1:
         wrong = f"q must be in the range [0, 1] but got {q}"

@@ -384,7 +384,8 @@ def repeat_interleave(
     places: 0, 1, ....
 
     >>> x = rushlight.tensor([1, 2, 3])
-    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
+    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1,
+    ...     2]))
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
     if repeats is None:
@@ -402,7 +403,7 @@ def repeat_interleave(
             )
         )
     places = np.repeat(np.arange(x._array.shape[d]), times)
-    return x.index_select(d, created(from_array(places)))  # type: ignore[attr-defined]
+    return x.index_select(d, created(from_array(places)))
 
 
 @composite()

@@ -107,7 +107,8 @@ def stft(
     for shapes, lengths and settings that do not fit.
 
     >>> x = rushlight.tensor([1., 0., -1., 0., 1., 0., -1., 0.])
-    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:, 0]
+    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:,
+    ...     0]
     tensor([0., 2., 0.])
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
@@ -127,7 +128,7 @@ def stft(
         edge = (n_fft - win_length) // 2
         signal = constant_pad(signal, ((0, 0), (edge, edge)), 0)
     frames = s.unfold_dim(signal, 1, n_fft, hop_length)  # (B, T, n_fft)
-    frames = frames if weight is None else frames * weight  # type: ignore[operator]
+    frames = frames if weight is None else frames * weight
     power = 0.5 if normalized else 0
     half = not is_complex if onesided is None else onesided
     made = s.transpose(
@@ -204,8 +205,8 @@ def istft(
     total = n_fft + hop_length * (count - 1)
     if weight is None:
         weight = created(from_array(np.ones(n_fft, frames._array.real.dtype)))
-    signal = s.add_windows(frames * weight, (batch, total), 1, n_fft, hop_length)  # type: ignore[operator]
-    squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))  # type: ignore[operator]
+    signal = s.add_windows(frames * weight, (batch, total), 1, n_fft, hop_length)
+    squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))
     covered = s.add_windows(squares, (1, total), 1, n_fft, hop_length)
     made = middle(signal, covered, n_fft // 2 if center else 0, length, input)
     return released(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
@@ -220,7 +221,7 @@ def middle(
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
-    if not n or not holds(abs(covered) > 1e-11):  # type: ignore
+    if not n or not holds(abs(covered) > 1e-11):
         raise RuntimeError(
             explain(
                 "istft: window overlap add min: 1: the windows leave elements uncovered",
@@ -228,7 +229,7 @@ def middle(
                 input=describe(input),
             )
         )
-    signal = signal / covered  # type: ignore[operator]
+    signal = signal / covered
     if stop > total:
         warn(
             "The length of signal is shorter than the length parameter. Result is being padded "

@@ -15,7 +15,8 @@ from rushlight.ops.tensor.torch_function import handle_torch_function, has_torch
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
     """true_fn(*operands) if pred else false_fn(*operands). `pred`: a bool, or a tensor of one bool.
 
-    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
+    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1,
+    ...     (rushlight.ones(2),))
     tensor([2., 2.])
     """
     if isinstance(pred, Tensor) and pred._array.size != 1:
@@ -82,7 +83,7 @@ def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> No
             "cond must be a tensor of bool, but got "
             f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
         )
-    check_as(RuntimeError, bool(cond.all()), message)  # type: ignore[attr-defined]
+    check_as(RuntimeError, bool(cond.all()), message)
 
 
 def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
@@ -96,7 +97,8 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
     """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.
 
-    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
+    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0),
+    ...     rushlight.ones(1)))
     (tensor(3), tensor([8.]))
     """
     if not callable(cond_fn) or not callable(body_fn):

@@ -82,7 +82,7 @@ def beyond(node: Any) -> tuple:
             and "next_functions" not in vars(type(part))
         ):
             return tuple(part.next_functions)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 RENAMED: dict[tuple[type, str], type] = {}  # bounded: a class for each op and name in this package

@@ -44,7 +44,8 @@ def is_nonzero(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """True if the dtype has negative numbers.
 
-    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1, dtype=rushlight.uint8))
+    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1,
+    ...     dtype=rushlight.uint8))
     (True, False)
     """
     return input.dtype.is_signed
@@ -128,7 +129,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     >>> rushlight.ones(2).to_dense()
     tensor([1., 1.])
     """
-    return self if dtype is None else self.to(dtype)  # type: ignore[attr-defined]
+    return self if dtype is None else self.to(dtype)
 
 
 def typename(obj: Any) -> str:
@@ -138,7 +139,7 @@ def typename(obj: Any) -> str:
     'torch.FloatTensor'
     """
     if isinstance(obj, Tensor):
-        return obj.type()  # type: ignore[attr-defined]
+        return obj.type()
     kind = obj if isinstance(obj, type) else type(obj)
     home = "" if kind.__module__ in ("builtins", "__builtin__") else kind.__module__ + "."
     return home + kind.__qualname__
@@ -193,7 +194,7 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
         if t.dtype is not self.dtype:
             raise TypeError(
                 explain(
-                    f"{name}: expected {self.type()} for 'other' (got {t.type()})",  # type: ignore[attr-defined]
+                    f"{name}: expected {self.type()} for 'other' (got {t.type()})",
                     f"x.to({self.dtype}) converts",
                 )
             )
@@ -247,7 +248,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         return self
     mask = np.zeros(shape, bool)
     np.fill_diagonal(mask, True, wrap)
-    return self.masked_fill_(created(from_array(mask)), fill_value)  # type: ignore[attr-defined]
+    return self.masked_fill_(created(from_array(mask)), fill_value)
 
 
 @method

@@ -96,7 +96,7 @@ class SobolEngine:
             from_array(shift),
             from_array(shift.copy()),
         )
-        self._first_point: Any = (self.quasi / 2**self.MAXBIT).reshape(1, -1)  # type: ignore[attr-defined]
+        self._first_point: Any = (self.quasi / 2**self.MAXBIT).reshape(1, -1)
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
@@ -119,7 +119,7 @@ class SobolEngine:
         if start:
             points = cat((self._first_point.to(dtype), points), -2)
         self.num_generated += n
-        return points if out is None else out.resize_as_(points).copy_(points)  # type: ignore[attr-defined]
+        return points if out is None else out.resize_as_(points).copy_(points)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
         """The next 2^m points. ValueError unless all points together are then a power of 2, which

@@ -314,8 +314,8 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         if not isinstance(
             std, Tensor
         ):  # torch then draws with this deviation, with one rounding less
-            return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)  # type: ignore
-        return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)  # type: ignore[operator]
+            return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)
+        return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)
 
 
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
@@ -323,7 +323,7 @@ def unmoved(t: Tensor, *parameters: Any) -> Tensor:
     on them smoothly."""
     for p in parameters:
         if isinstance(p, Tensor) and p._node is not None:
-            t = overwrite(p.expand(t._array.shape), t)  # type: ignore[attr-defined]
+            t = overwrite(p.expand(t._array.shape), t)
     return t
 
 
@@ -341,7 +341,7 @@ def bernoulli(
     tensor([0., 0., 1., 1.])
     """
     if input.is_meta:
-        return unmoved(input.new_zeros(input.shape), input)  # type: ignore[attr-defined]
+        return unmoved(input.new_zeros(input.shape), input)
     g = source(generator)
     array = (
         g.bernoulli(input._array)
@@ -373,7 +373,7 @@ def multinomial(
             explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}")
         )
     if input.is_meta:
-        return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)  # type: ignore[attr-defined]
+        return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)
     return drawn(
         source(generator).multinomial(input._array, num_samples, replacement),
         None,
@@ -390,7 +390,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> rushlight.poisson(rushlight.tensor([0., 2., 100.]))
     tensor([ 0.,  6., 96.])
     """
-    return drawn(source(generator).poisson(input.contiguous()._array), None)  # type: ignore[attr-defined]
+    return drawn(source(generator).poisson(input.contiguous()._array), None)
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -401,7 +401,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     """
     return drawn(
         source(generator).binomial(count.contiguous()._array, prob.contiguous()._array), None
-    )  # type: ignore
+    )
 
 
 # -- tensors filled in place -----------------------------------------------------------------------
@@ -436,7 +436,7 @@ def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     """Fresh numbers for x inside vmap, where a sample has no memory order of its own."""
     level = mode().batch
     if level is None:
-        return refilled(empty_like(x.detach()), generator, draw)  # type: ignore[attr-defined]
+        return refilled(empty_like(x.detach()), generator, draw)
     made = level.drawn(x, lambda values: numbers_for(values, generator, draw))
     return (
         drawn(draw(source(generator), x._array.shape, x._array.dtype), None)

@@ -116,7 +116,7 @@ def set_(
             )
         )
     if isinstance(source, Tensor) and size is None:
-        made = source.detach()  # type: ignore[attr-defined]
+        made = source.detach()
     else:
         memory = (
             np.empty(0, np.uint8)

@@ -266,7 +266,7 @@ class TypedStorage(Storage):
             raise RuntimeError(
                 explain(
                     f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but "
-                    "got "  # type: ignore
+                    "got "
                     f"{self.dtype.scalar_type}",
                     "convert the storage, or give its untyped() bytes",
                 )

@@ -220,7 +220,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
         if cls is Tensor or isinstance(answer, cls):
             return answer
         if answer.__class__ is not Tensor or any(answer is a for a in args):
-            return answer.as_subclass(cls)  # type: ignore[attr-defined]
+            return answer.as_subclass(cls)
         answer.__class__ = cls  # nobody else has it yet
         return answer
     if isinstance(answer, (tuple, list)) and any(
@@ -335,13 +335,7 @@ def asking_attribute(own: property) -> property:
     """An attribute that asks the class."""
 
     def get(self: Any) -> Any:
-        return (
-            own.fget(self)
-            if asleep.get()
-            else handle_torch_function(  # type: ignore[misc]
-                own.__get__, (self,), self
-            )
-        )
+        return own.fget(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
 
     return property(get, own.fset, own.fdel, own.__doc__)
 

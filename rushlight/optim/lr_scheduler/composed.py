@@ -78,7 +78,8 @@ class SequentialLR(Composed):
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> S = rushlight.optim.lr_scheduler
-    >>> scheduler = S.SequentialLR(optimizer, [S.ConstantLR(optimizer, 0.5), S.ExponentialLR(optimizer, 0.9)], [2])
+    >>> scheduler = S.SequentialLR(optimizer, [S.ConstantLR(optimizer, 0.5),
+    ...     S.ExponentialLR(optimizer, 0.9)], [2])
     >>> rates = []
     >>> for _ in range(4):
     ...     rates += scheduler.get_last_lr(); optimizer.step(); scheduler.step()
@@ -142,8 +143,10 @@ class ChainedScheduler(Composed):
 
     ValueError unless all belong to one optimizer.
 
-    >>> S, optimizer = rushlight.optim.lr_scheduler, rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = S.ChainedScheduler([S.ConstantLR(optimizer, 0.25, total_iters=2), S.ExponentialLR(optimizer, 0.5)])
+    >>> S, optimizer = rushlight.optim.lr_scheduler, rushlight.optim.SGD([rushlight.zeros(1)],
+    ...     lr=1.0)
+    >>> scheduler = S.ChainedScheduler([S.ConstantLR(optimizer, 0.25, total_iters=2),
+    ...     S.ExponentialLR(optimizer, 0.5)])
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(3):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()

@@ -21,7 +21,8 @@ class CosineAnnealingWarmRestarts(Chainable):
     F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2,
+    ...     T_mult=2)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(6):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -123,7 +124,8 @@ class CyclicLR(WithMomentum):
     training neural networks*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
-    >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0,
+    ...     step_size_up=2)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(5):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -228,7 +230,8 @@ class OneCycleLR(WithMomentum):
     *Super-convergence*, 2018.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
-    >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4)
+    >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5,
+    ...     pct_start=0.4)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(4):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()

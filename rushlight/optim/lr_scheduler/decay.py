@@ -104,7 +104,8 @@ class MultiStepLR(Chainable):
     """lr <- gamma lr at each of the epochs `milestones`.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+    >>> scheduler = rushlight.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3],
+    ...     gamma=0.5)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(4):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -200,7 +201,8 @@ class LinearLR(Chainable):
     ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5,
+    ...     total_iters=2)
     >>> optimizer.step(); scheduler.step(); scheduler.get_last_lr()
     [0.75]
     """

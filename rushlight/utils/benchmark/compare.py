@@ -36,7 +36,8 @@ class Compare:
     """The table of measurements, one for each label: `print()`, or `str`.
 
     >>> from rushlight.utils.benchmark import Compare, Timer
-    >>> times = [Timer(f"torch.ones({n})", label="make", sub_label=str(n), description="ones").timeit(9) for n in (1, 2)]
+    >>> times = [Timer(f"torch.ones({n})", label="make", sub_label=str(n),
+    ...     description="ones").timeit(9) for n in (1, 2)]
     >>> "ones" in str(Compare(times))
     True
     """

@@ -29,7 +29,8 @@ def read_idx(file: str | os.PathLike[str] | BinaryIO) -> Tensor:
     digits*.
 
     >>> import io, rushlight as torch
-    >>> raw = bytes([0, 0, 8, 2,  0, 0, 0, 1,  0, 0, 0, 3,  7, 8, 9])  # uint8, two dimensions: 1 and 3
+    >>> raw = bytes([0, 0, 8, 2,  0, 0, 0, 1,  0, 0, 0, 3,  7, 8,
+    ...     9])  # uint8, two dimensions: 1 and 3
     >>> torch.utils.data.read_idx(io.BytesIO(raw))
     tensor([[7, 8, 9]], dtype=torch.uint8)
     """

@@ -220,7 +220,8 @@ class DistributedSampler(Sampler[int]):
     is asked of `torch.distributed`. ValueError for a rank out of range, or where there is no
     process group to ask.
 
-    >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+    >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1,
+    ...     shuffle=False))
     [1, 3, 0]
     """
 

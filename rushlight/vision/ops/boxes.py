@@ -39,7 +39,8 @@ def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     """iou = area of both / area of either: (N, M), of N boxes and M others.
 
-    >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5., 6., 6.]])
+    >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5.,
+    ...     6., 6.]])
     >>> rushlight.vision.ops.box_iou(a, b)  # 2 / (4 + 4 - 2), 0
     tensor([[0.3333, 0.0000]])
     """
@@ -125,8 +126,10 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
     """`nms` among the boxes of each class: boxes of different `idxs` do not remove each other.
 
-    >>> boxes, scores = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.]]), rushlight.tensor([0.5, 0.9])
-    >>> rushlight.vision.ops.batched_nms(boxes, scores, rushlight.tensor([0, 1]), 0.5)  # of two classes: both stay
+    >>> boxes, scores = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2.,
+    ...     2.]]), rushlight.tensor([0.5, 0.9])
+    >>> rushlight.vision.ops.batched_nms(boxes, scores, rushlight.tensor([0, 1]),
+    ...     0.5)  # of two classes: both stay
     tensor([1, 0])
     """
     if boxes.numel() == 0:
@@ -177,7 +180,8 @@ def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
     """The indices of the boxes that are at least so wide and high.
 
-    >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 0.1]]), 1.0)
+    >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2.,
+    ...     0.1]]), 1.0)
     tensor([0])
     """
     a = boxes._array

@@ -146,7 +146,8 @@ class DeformConv2d(nn.Module):
 
     >>> layer = rushlight.vision.ops.DeformConv2d(1, 2, kernel_size=3)
     >>> x, offset = rushlight.ones(1, 1, 5, 5), rushlight.zeros(1, 2 * 3 * 3, 3, 3)
-    >>> rushlight.allclose(layer(x, offset), rushlight.nn.functional.conv2d(x, layer.weight, layer.bias))
+    >>> rushlight.allclose(layer(x, offset), rushlight.nn.functional.conv2d(x, layer.weight,
+    ...     layer.bias))
     True
     """
 

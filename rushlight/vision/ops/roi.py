@@ -29,7 +29,8 @@ def roi_align(
     middles are. Boxes have no gradient.
 
     >>> x = rushlight.arange(16.).reshape(1, 1, 4, 4)
-    >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1, aligned=True)
+    >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1,
+    ...     aligned=True)
     tensor([[[[2.5000]]]])
     """
     height, width = (output_size, output_size) if isinstance(output_size, int) else output_size

@@ -123,7 +123,8 @@ class RandAugment(Chosen):
     """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk
     et al., 2020.
 
-    >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
+    >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8,
+    ...     dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
     """
 
@@ -167,7 +168,8 @@ class RandAugment(Chosen):
 class TrivialAugmentWide(Chosen):
     """One change of random magnitude. S. Mueller, F. Hutter, *TrivialAugment*, 2021.
 
-    >>> rushlight.vision.transforms.TrivialAugmentWide()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
+    >>> rushlight.vision.transforms.TrivialAugmentWide()(rushlight.zeros(3, 8, 8,
+    ...     dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
     """
 

@@ -72,7 +72,8 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError
     without Pillow.
 
-    >>> rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2, 4)).size  # (width, height)
+    >>> rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2,
+    ...     4)).size  # (width, height)
     (4, 2)
     """
     module = pillow()
@@ -98,7 +99,8 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
 
     RuntimeError for a cast to integers that have more digits than the floats.
 
-    >>> rushlight.vision.transforms.functional.convert_image_dtype(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.functional.convert_image_dtype(rushlight.tensor([[[0, 255]]],
+    ...     dtype=rushlight.uint8))
     tensor([[[0., 1.]]])
     """
     own = image.dtype
@@ -205,7 +207,8 @@ def vflip(img: Any) -> Any:
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     """out[..., i, j] = image[..., top + i, left + j], 0 outside the image.
 
-    >>> rushlight.vision.transforms.functional.crop(rushlight.arange(9).reshape(1, 3, 3), 1, 0, 2, 2)
+    >>> rushlight.vision.transforms.functional.crop(rushlight.arange(9).reshape(1, 3, 3), 1, 0, 2,
+    ...     2)
     tensor([[[3, 4],
              [6, 7]]])
     """
@@ -363,7 +366,8 @@ def target_size(
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels.
 
-    >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1))
+    >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0.,
+    ...     0.]).reshape(3, 1, 1))
     tensor([[[0.2989]]])
     """
     if num_output_channels not in (1, 3):

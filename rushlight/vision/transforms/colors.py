@@ -50,7 +50,8 @@ def check_factor(name: str, factor: float) -> None:
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """min(factor image, most): colours times the factor, 0 is black, 1 the image itself.
 
-    >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1), 0.5).flatten()
+    >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1),
+    ...     0.5).flatten()
     tensor([0.5000, 0.5000, 0.5000])
     """
     check_factor("brightness_factor", brightness_factor)
@@ -62,7 +63,8 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """grey + factor (image - grey), grey the mean: 0 is grey, 1 the image itself.
 
-    >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0., 1.]]]).repeat(3, 1, 1), 0.0)[0]
+    >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0.,
+    ...     1.]]]).repeat(3, 1, 1), 0.0)[0]
     tensor([[0.5000, 0.5000]])
     """
     check_factor("contrast_factor", contrast_factor)
@@ -158,7 +160,8 @@ def from_hsv(h: Tensor, s: Tensor, v: Tensor) -> Tensor:
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     """gain c^gamma, of colours c from 0 to 1.
 
-    >>> rushlight.vision.transforms.functional.adjust_gamma(rushlight.full((3, 1, 1), 0.5), gamma=2).flatten()
+    >>> rushlight.vision.transforms.functional.adjust_gamma(rushlight.full((3, 1, 1), 0.5),
+    ...     gamma=2).flatten()
     tensor([0.2500, 0.2500, 0.2500])
     """
     check_factor("gamma", gamma)
@@ -184,7 +187,8 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as
     sharp.
 
-    >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5), 2.0).std()
+    >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5),
+    ...     2.0).std()
     tensor(0.)
     """
     check_factor("sharpness_factor", sharpness_factor)
@@ -220,7 +224,8 @@ def gaussian_blur(
 
     `sigma` is 0.15 kernel_size + 0.35 if not given.
 
-    >>> rushlight.vision.transforms.functional.gaussian_blur(rushlight.eye(3)[None], 3, sigma=1.0)[0]
+    >>> rushlight.vision.transforms.functional.gaussian_blur(rushlight.eye(3)[None], 3,
+    ...     sigma=1.0)[0]
     tensor([[0.5046, 0.3715, 0.3005],
             [0.3715, 0.3544, 0.3715],
             [0.3005, 0.3715, 0.5046]])
@@ -260,7 +265,8 @@ def bell(size: int, sigma: float) -> ndarray:
 def invert(img: Any) -> Any:
     """most - image: the negative.
 
-    >>> rushlight.vision.transforms.functional.invert(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.functional.invert(rushlight.tensor([[[0, 255]]],
+    ...     dtype=rushlight.uint8))
     tensor([[[255,   0]]], dtype=torch.uint8)
     """
     if is_pillow(img):
@@ -273,7 +279,8 @@ def invert(img: Any) -> Any:
 def posterize(img: Any, bits: int) -> Any:
     """image & mask: only the first `bits` of each byte.
 
-    >>> rushlight.vision.transforms.functional.posterize(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8), bits=1)
+    >>> rushlight.vision.transforms.functional.posterize(rushlight.tensor([[[100, 200]]],
+    ...     dtype=rushlight.uint8), bits=1)
     tensor([[[  0, 128]]], dtype=torch.uint8)
     """
     if is_pillow(img):
@@ -286,7 +293,8 @@ def posterize(img: Any, bits: int) -> Any:
 def solarize(img: Any, threshold: float) -> Any:
     """most - x where x >= threshold, else x.
 
-    >>> rushlight.vision.transforms.functional.solarize(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8), 128)
+    >>> rushlight.vision.transforms.functional.solarize(rushlight.tensor([[[100, 200]]],
+    ...     dtype=rushlight.uint8), 128)
     tensor([[[100,  55]]], dtype=torch.uint8)
     """
     if is_pillow(img):

@@ -32,7 +32,8 @@ class ToTensor(Transform):
 class PILToTensor(Transform):
     """A Pillow image as a tensor (C, H, W) of its own numbers.
 
-    >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
+    >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4,
+    ...     dtype=rushlight.uint8))
     >>> rushlight.vision.transforms.PILToTensor()(image).shape
     torch.Size([3, 2, 4])
     """
@@ -345,7 +346,8 @@ class RandomChoice(Transform):
     """One of the transforms, with equal probabilities or those of `p`; drawn by Python's `random`.
 
     >>> t = rushlight.vision.transforms
-    >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1, 0])(rushlight.tensor([[[1, 2]]]))
+    >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1,
+    ...     0])(rushlight.tensor([[[1, 2]]]))
     tensor([[[2, 1]]])
     """
 

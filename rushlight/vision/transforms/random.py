@@ -185,7 +185,8 @@ class RandomAffine(Transform):
     `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in
     parts of the size; `scale` (least, most).
 
-    >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
+    >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3,
+    ...     4]]]))
     tensor([[[3, 1],
              [4, 2]]])
     """
@@ -433,7 +434,8 @@ class Sometimes(Transform):
 class RandomInvert(Sometimes):
     """out = most - image, with probability p: the negative.
 
-    >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]],
+    ...     dtype=rushlight.uint8))
     tensor([[[255,   0]]], dtype=torch.uint8)
     """
 
@@ -444,7 +446,8 @@ class RandomAutocontrast(Sometimes):
     """out = (x - least) / (most - least) of each channel, with probability p: from black to the
     brightest.
 
-    >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5, 0.75]]]))
+    >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5,
+    ...     0.75]]]))
     tensor([[[0.0000, 0.5000, 1.0000]]])
     """
 
@@ -465,7 +468,8 @@ class RandomEqualize(Sometimes):
 class RandomPosterize(Sometimes):
     """Only the first `bits` of each byte, with probability p.
 
-    >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]],
+    ...     dtype=rushlight.uint8))
     tensor([[[  0, 128]]], dtype=torch.uint8)
     """
 
@@ -480,7 +484,8 @@ class RandomSolarize(Sometimes):
     """out = most - x where x >= threshold, else x, with probability p: the negative of what is
     bright.
 
-    >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]],
+    ...     dtype=rushlight.uint8))
     tensor([[[100,  55]]], dtype=torch.uint8)
     """
 

@@ -37,7 +37,8 @@ def resized_crop(
 ) -> Any:
     """The part from row `top` and column `left` on, resized.
 
-    >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4, size=2).shape
+    >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4,
+    ...     size=2).shape
     torch.Size([3, 2, 2])
     """
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
@@ -77,7 +78,8 @@ def affine(
     """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about
     the middle or `center`.
 
-    >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0, 0], 1.0, [0.0, 0.0])
+    >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0,
+    ...     0], 1.0, [0.0, 0.0])
     tensor([[[3, 1],
              [4, 2]]])
     """
@@ -132,7 +134,8 @@ def perspective(
     """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`.
 
     >>> corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
-    >>> rushlight.vision.transforms.functional.perspective(rushlight.tensor([[[1., 2.], [3., 4.]]]), corners, corners)
+    >>> rushlight.vision.transforms.functional.perspective(rushlight.tensor([[[1., 2.], [3., 4.]]]),
+    ...     corners, corners)
     tensor([[[1., 2.],
              [3., 4.]]])
     """
@@ -258,7 +261,8 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
     """`five_crop`, and that of the image flipped: left and right, or top and bottom.
 
-    >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3), 1))
+    >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3),
+    ...     1))
     10
     """
     return five_crop(img, size) + five_crop(vflip(img) if vertical_flip else hflip(img), size)

@@ -82,7 +82,7 @@ class FunctionalModuleWithBuffers(Module):
 class FunctionalModule(FunctionalModuleWithBuffers):
     """A module as a function: `f(params, *args)`, with other tensors for its parameters."""
 
-    def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         """What the module gives with these parameters."""
         return super().forward(params, (), *args, **kwargs)
 
