@@ -2,8 +2,6 @@
 
 from rushlight.base.missing_names import tell as _tell
 from rushlight.ops.reduce.masked import (
-    _input_mask,
-    _output_mask,
     amax,
     amin,
     argmax,

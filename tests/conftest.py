@@ -18,8 +18,7 @@ from rushlight import fast
 from rushlight.compile.run.compiled_function import Compiled
 from rushlight.fast import policy
 from rushlight.kernels import matmul
-from rushlight.loops import budget
-from rushlight.loops import tiering
+from rushlight.loops import budget, tiering
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
-from rushlight.comm.process_group import (  # noqa: F401
+from rushlight.comm.process_group import (
     Backend,
     GroupMember,
     ProcessGroup,

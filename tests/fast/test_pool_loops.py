@@ -89,9 +89,7 @@ def test_parts_on_several_cores(monkeypatch):
     np.put_along_axis(
         sums, places.reshape(70, -1), expected.reshape(70, -1), 1
     )  # windows do not overlap
-    np.testing.assert_array_equal(
-        pool_loops.scattered(g, at, (60, 61)).reshape(sums.shape), sums
-    )
+    np.testing.assert_array_equal(pool_loops.scattered(g, at, (60, 61)).reshape(sums.shape), sums)
     at[-1, -1, -1, -1] = 60 * 61
     assert pool_loops.scattered(g, at, (60, 61)) is None
 
