@@ -331,9 +331,10 @@ class GradientEdge(NamedTuple):
     output_nr: int
     ownership_token: Any = None
 
-    _node = property(
-        lambda self: self.node, doc="The node, under the name that tensors have for theirs."
-    )
+    @property
+    def _node(self) -> Node:
+        """The node, under the name that tensors have for theirs."""
+        return self.node
 
     @property
     def key(self) -> Node:

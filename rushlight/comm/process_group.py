@@ -350,4 +350,4 @@ def _rank_not_in_group(group: Any) -> bool:
 
 def fill(to: Tensor, tensor: Tensor) -> None:
     """Write a tensor into another."""
-    to.data.copy_(tensor.reshape(to.shape))  # type: ignore[attr-defined]
+    to.data.copy_(tensor.reshape(to.shape))
