@@ -52,11 +52,8 @@ def scipy_part(name: str, asked: str) -> ModuleType:
 def __getattr__(name: str) -> Any:
     """Old names of what stands in fast/index.py, fast/policy.py and loops/tiering.py, for the ways
     of convolution."""
-    home, known = (
-        {"much": ("fast.policy", "large_arrays"), "spent": ("fast.policy", "small_arrays")}[name]
-        if name in ("much", "spent")
-        else (None, None)
-    )
-    if home is None:
+    homes = {"much": ("fast.policy", "large_arrays"), "spent": ("fast.policy", "small_arrays")}
+    if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, known = homes[name]
     return getattr(import_module("rushlight." + home), known)

@@ -152,7 +152,8 @@ class Registers:
     def number(self, n: int) -> Any:
         return self.context.get_constant(self.k.types.intp, n)
 
-    def pointer(self, array: Any, place: Any, kind: Any = None) -> Any:  # array: (type, value)
+    def pointer(self, array: tuple[Any, Any], place: Any, kind: Any = None) -> Any:
+        # array: (type, value)
         found = address(self.context, self.builder, *array, place)
         return self.builder.bitcast(found, (kind or self.k.vector).as_pointer())
 
