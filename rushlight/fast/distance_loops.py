@@ -16,6 +16,8 @@ from rushlight.fast.policy import large_arrays
 def by_differences(x: ndarray, y: ndarray) -> ndarray | None:
     """The distances between rows of x (..., m, n) and rows of y (..., k, n), float32; None while
     NumPy is to do it."""
+    if x.size * y.size < REDUCTION_ELEMENTS * x.shape[-1]:  # no more differences than x y / n
+        return None
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     r = np.zeros((*batch, x.shape[-2], y.shape[-2]), x.dtype)
     differences = r.size * x.shape[-1]

@@ -53,7 +53,6 @@ def start(p: float) -> dict[str, float]:
 
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
     """The distances between rows of x (..., m, n) and rows of y (..., k, n)."""
-    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     m, n = x.shape[-2:]
     k = y.shape[-2]
     if (
@@ -63,6 +62,7 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
         and x.dtype.kind == "f"
         and x.itemsize > 2
     ):
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         made = by_products(np.broadcast_to(x, (*batch, m, n)), np.broadcast_to(y, (*batch, k, n)))
         if made is not None:
             return made
