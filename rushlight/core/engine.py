@@ -72,12 +72,9 @@ def steps(
 
     `world`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what
     leads to these is run; `retain`: keep what the nodes have saved, for another backward."""
-    order = reachable(
-        seeds, -1 if not targets else min([node.seq for node in targets])
-    )  # older ones lead nowhere
-    wanted = None if targets is None else leading_to(targets, order)
-    order = told_at_once(order)
-    grads, walk, world = dict(seeds), Walk(order, wanted), world.over(order)
+    walk = walk_from(seeds, targets)
+    order, wanted = walk.order, walk.wanted
+    grads, world = dict(seeds), world.over(order)
     arriving, run = world.arriving, world.run  # local names: these are called for each node
     for node in order:
         g = grads.pop(node, None)
@@ -88,18 +85,13 @@ def steps(
         hooks = node.hooks
         if hooks is not None:
             g = arrived(hooks, node, g, world, walk)
-        if (
-            targets is not None
-            and node in targets
-            and (node.leaf or not wanted_below(node, wanted))
-        ):
+        if targets is not None and node in targets and not wanted_below(node, wanted):
             yield node, g, ()
             continue
-        come, saved = (
-            g,
-            node.saved,
-        )  # of a target: what its tensor hooks give, not those on the node
-        g = before(hooks, node, g, world) if hooks is not None and hooks.before else g
+        come = g  # of a target: what its tensor hooks give, not those on the node
+        saved = node.saved
+        if hooks is not None and hooks.before:
+            g = before(hooks, node, g, world)
         if saved is None:
             raise second_time(node)
         if saved and clock.last_write > node.seq:
@@ -141,8 +133,8 @@ def let_go(node: Node, saved: tuple) -> None:
 
 
 def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
-    """Whether the way to another target leads through this one."""
-    return any(edge in wanted for edge in node.edges)  # type: ignore[operator]
+    """Whether the way to another target leads through this one; through no leaf."""
+    return not node.leaf and any(edge in wanted for edge in node.edges)  # type: ignore[operator]
 
 
 # -- hooks -----------------------------------------------------------------------------------------
@@ -156,6 +148,14 @@ class Walk:
 
     def __init__(self, order: list[Node], wanted: set[Node] | None):
         self.order, self.wanted = order, wanted
+
+
+def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
+    """The walk from the seeds: to all leaves, or to the targets. No node older than all targets
+    leads to one."""
+    order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))
+    wanted = None if targets is None else leading_to(targets, order)
+    return Walk(told_at_once(order), wanted)
 
 
 def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
@@ -218,14 +218,8 @@ def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that
     `.grad` is there."""
-    if node.leaf and (leaf := node.tensor()) is not None:  # type: ignore[attr-defined]
-        for hook in tuple(hooks.done.values()):
-            if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
-                raise RuntimeError(
-                    explain(
-                        "post accumulate grad hooks should return None.", "let it write to t.grad"
-                    )
-                )
+    if node.leaf:
+        accumulated(hooks, node)
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else world.as_tensor(x) for x in outgoing)
         answer = hook(
@@ -245,6 +239,18 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
                 )
             outgoing = tuple(None if t is None else world.from_tensor(t) for t in answer)
     return outgoing
+
+
+def accumulated(hooks: Hooks, leaf_node: Any) -> None:
+    """Call the hooks of a leaf whose `.grad` has the gradient."""
+    leaf = leaf_node.tensor()
+    if leaf is None:
+        return
+    for hook in tuple(hooks.done.values()):
+        if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
+            raise RuntimeError(
+                explain("post accumulate grad hooks should return None.", "let it write to t.grad")
+            )
 
 
 def replaced(old: Tensor, new: Any, node: Node) -> Tensor:

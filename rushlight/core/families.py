@@ -73,12 +73,10 @@ def needs(op: Op, saved: str) -> tuple[bool, ...]:
 
 def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
-    kernel, floating, least, ordered = (
-        op.kernel,
-        op.result == FLOATING,
-        least_by_bytes(op),
-        op.options.get("ordered"),
-    )
+    kernel = op.kernel
+    floating = op.result == FLOATING
+    least = least_by_bytes(op)
+    ordered = op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
     differentiable = op.rules["x"] is not None
@@ -156,7 +154,8 @@ def beside_number(*operands: Any) -> dtype | None:
 
 def long_way(op: Op, asks: bool, call: Callable) -> Callable:
     """A binary call whose operands are brought to one dtype first."""
-    takes_numbers, single = asks or "x" in op.options.get("numbers", "y"), op.options.get("single")
+    takes_numbers = asks or "x" in op.options.get("numbers", "y")
+    single = op.options.get("single")
     floating = op.result == FLOATING
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
@@ -190,20 +189,17 @@ def binary(op: Op, asks: bool = False) -> Callable:
 
     `asks`: as operators and rules call it, with numbers on either side; Python asks the other
     operand of unknown types."""
-    kernel, floating, least, ordered = (
-        op.kernel,
-        op.result == FLOATING,
-        least_by_bytes(op),
-        op.options.get("ordered"),
-    )
-    takes_numbers, by_elements = (
-        asks or "y" in op.options.get("numbers", "y"),
-        not op.options.get("strict"),
-    )
-    (x_for_x, x_for_y), (y_for_x, y_for_y), (out_for_x, out_for_y) = (
-        needs(op, name) for name in ("x", "y", "out")
-    )
-    has_x, has_y = (op.rules[name] is not None for name in "xy")
+    kernel = op.kernel
+    floating = op.result == FLOATING
+    least = least_by_bytes(op)
+    ordered = op.options.get("ordered")
+    takes_numbers = asks or "y" in op.options.get("numbers", "y")
+    by_elements = not op.options.get("strict")
+    x_for_x, x_for_y = needs(op, "x")
+    y_for_x, y_for_y = needs(op, "y")
+    out_for_x, out_for_y = needs(op, "out")
+    has_x = op.rules["x"] is not None
+    has_y = op.rules["y"] is not None
     saves_out = out_for_x or out_for_y
     op.saves = (
         ("x", "y", "out") if saves_out else ("x", "y")
@@ -298,15 +294,15 @@ def reduction(op: Op) -> Callable:
 
     Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple)
     and `n`, how many elements went into one."""
-    kernel, floating, from_elements = (
-        getattr(op.kernel, "reference", op.kernel),
-        op.result == FLOATING,
-        least(op),
-    )
+    kernel = getattr(op.kernel, "reference", op.kernel)
+    floating = op.result == FLOATING
+    from_elements = least(op)
     op.make_node = partial(node_class, kept=True)
-    differentiable, saves = op.rules["x"] is not None, op.saves
+    differentiable = op.rules["x"] is not None
+    saves = op.saves
     only_shape = saves == ("x_shape",)
-    check_out, empty = op.options.get("out"), op.options.get("empty")
+    check_out = op.options.get("out")
+    empty = op.options.get("empty")
 
     def call(
         input: Tensor,
