@@ -261,7 +261,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     >>> Double.apply(x).backward()
     >>> x.grad
     tensor([2.])
-    """
+    """  # noqa: E501
     if bwd is None:
         return lambda bwd: custom_bwd(bwd, device_type=device_type)
     check_device(device_type)

@@ -45,7 +45,7 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
     hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss
     nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
     fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft
-    inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""
+    inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""  # noqa: E501
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 

@@ -62,7 +62,8 @@ def slices(
     self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """x[..., start:end:step, ...] along `dim`."""
-    return self[(*[slice(None)] * (dim % self._array.ndim), slice(start, end, step))]
+    before: tuple = (slice(None),) * (dim % self._array.ndim)
+    return self[before + (slice(start, end, step),)]
 
 
 def copied(

@@ -206,7 +206,7 @@ Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=
 
 >>> rushlight.Tag.pointwise.name
 'pointwise'
-"""
+"""  # noqa: E501
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:

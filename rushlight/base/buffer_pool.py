@@ -92,8 +92,9 @@ def give_back() -> None:
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
     """An array at the beginning of a line of the cache. Its views hold it, not the bytes below:
     these are no array."""
-    held = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
-    return ndarray(shape, dtype, PickleBuffer(held), -held.ctypes.data % LINE)
+    held: Any = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
+    buffer: Any = PickleBuffer(held)
+    return ndarray(shape, dtype, buffer, -held.ctypes.data % LINE)
 
 
 memory = Memory()

@@ -6,7 +6,6 @@ from functools import cache
 from importlib import import_module
 from sys import modules
 from types import ModuleType
-from typing import Any
 
 refused: list[Exception] = []  # why Numba could not be imported
 
@@ -47,13 +46,3 @@ def scipy_part(name: str, asked: str) -> ModuleType:
         return import_module(f"scipy.{name}")
     except ImportError as error:
         raise ImportError(f"{asked} SciPy: pip install scipy") from error
-
-
-def __getattr__(name: str) -> Any:
-    """Old names of what stands in fast/index.py, fast/policy.py and loops/tiering.py, for the ways
-    of convolution."""
-    homes = {"much": ("fast.policy", "large_arrays"), "spent": ("fast.policy", "small_arrays")}
-    if name not in homes:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, known = homes[name]
-    return getattr(import_module("rushlight." + home), known)

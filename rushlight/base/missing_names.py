@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 CHECK = "`rushlight check script.py` lists what a script needs"
-SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
+SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
 INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix counts
     **dict.fromkeys(

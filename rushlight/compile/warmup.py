@@ -25,7 +25,7 @@ FREQUENT = [
     for line in """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
     exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
-    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()
+    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()  # noqa: E501
     for name in line.split()
 ]
 OPTIMIZERS: dict[str, list[dict[str, Any]]] = {

@@ -101,7 +101,7 @@ class FunctionNode(Node):
     places: list[int]  # the positions of the tensors among the arguments of forward
     outputs: (
         list | None
-    )  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor
+    )  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor  # noqa: E501
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:

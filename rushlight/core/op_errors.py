@@ -124,7 +124,7 @@ def index_words(what: str, args: Sequence[Any]) -> str:
             mask = part._array if isinstance(part, Tensor) else part
             if isinstance(mask, ndarray) and mask.dtype.kind == "b" and wrong in mask.shape:
                 return (
-                    f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
+                    f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "  # noqa: E501
                     f"shape of the indexed tensor {list(x.shape)} at index {axis}"
                 )
     return what
@@ -185,7 +185,7 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
                 m, n = a._array.shape[-k], b._array.shape[-k]
                 if m != n and 1 not in (m, n):
                     return (
-                        f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
+                        f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "  # noqa: E501
                         f"dimension {max(a._array.ndim, b._array.ndim) - k}"
                     )
     return UNFIT

@@ -6,7 +6,7 @@ The first function computes the op; the parameters before the slash are tensors,
 gradient of each tensor. A rule's first parameter is the gradient of the output; its other parameters say what is
 saved: an input, `out`, `x_shape`, a setting, or what the family adds. Names inside a rule are ops, whatever
 the world makes of them (see core/worlds.py); rules mention neither broadcasting nor accumulation: the engine does that.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def is_floating_point(input: Tensor) -> bool:
 
     >>> rushlight.is_floating_point(rushlight.tensor([1.])), rushlight.is_floating_point(rushlight.tensor([1]))
     (True, False)
-    """
+    """  # noqa: E501
     return input.is_floating_point()
 
 

@@ -391,7 +391,7 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
 
     >>> rushlight.{name}(rushlight.ones(2, 3)).shape
     torch.Size([2, 3])
-    """
+    """  # noqa: E501
     return create
 
 

@@ -167,7 +167,7 @@ class CumulativeDistributionTransform(Transform):
     >>> f = rushlight.distributions.CumulativeDistributionTransform(rushlight.distributions.Normal(0.0, 1.0))
     >>> f(rushlight.tensor(0.)), f.inv(rushlight.tensor(0.5))
     (tensor(0.5000), tensor(0.))
-    """
+    """  # noqa: E501
 
     bijective, codomain, _sign = True, constraints.unit_interval, 1
 

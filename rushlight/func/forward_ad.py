@@ -540,7 +540,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ...     primal, tangent = fwAD.unpack_dual(fwAD.make_dual(rushlight.tensor(3.), rushlight.tensor(1.)).exp())
     >>> primal.equal(tangent)  # exp is its own derivative
     True
-    """
+    """  # noqa: E501
     here = level_of(level)
     if here is None:
         return UnpackedDualTensor(tensor, None)

@@ -142,7 +142,7 @@ class Doc:
 
     def _repr_html_(self) -> str:
         shown = f"$$\\displaystyle {escape(self.latex)}$$" if self.latex else ""
-        return f"<div><b><code>{escape(self.name)}</code></b>{shown}<pre>{escape(self.text)}</pre></div>"
+        return f"<div><b><code>{escape(self.name)}</code></b>{shown}<pre>{escape(self.text)}</pre></div>"  # noqa: E501
 
 
 def shortened(source: str) -> str:

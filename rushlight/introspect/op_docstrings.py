@@ -3,7 +3,7 @@
 The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
 follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
 written by hand: `doc=` in the entry, or in introspect/docstring_texts.py.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def example_in_place(op: Op, known: Text) -> str:
         return ""
     first, *others = data(op, known)
     return run(
-        f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})"
+        f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})"  # noqa: E501
     )
 
 

@@ -45,7 +45,7 @@ def of_input(n: int) -> Callable:
     ...     {", ".join("2" * n)})
     >>> rushlight.nn.grad.conv{n}d_input((1, 1, {", ".join("4" * n)}), w, dy).sum() == {6**n}
     tensor(True)
-    """
+    """  # noqa: E501
     return conv_input
 
 
@@ -75,7 +75,7 @@ def of_weight(n: int) -> Callable:
     ...     {", ".join("2" * n)})
     >>> rushlight.nn.grad.conv{n}d_weight(x, (1, 1, {", ".join("3" * n)}), dy).flatten()[0] == {2**n}
     tensor(True)
-    """
+    """  # noqa: E501
     return conv_weight
 
 

@@ -413,7 +413,7 @@ def deprecated(function: Any, given: str = "rushlight.empty(2, 3)") -> Any:
 
     >>> rushlight.nn.init.{name}({given}).numel()
     6
-    """
+    """  # noqa: E501
     return call
 
 

@@ -526,7 +526,7 @@ class TripletMarginLoss(_Loss):
     >>> anchor, positive, negative = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.TripletMarginLoss()(anchor, positive, negative)  # 2 - 1.5 + 1
     tensor(1.5000)
-    """
+    """  # noqa: E501
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CP
 
 >>> rushlight.profiler.ProfilerActivity.CPU.name
 'CPU'
-"""
+"""  # noqa: E501
 ProfilerAction = Enum(
     "ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0
 )

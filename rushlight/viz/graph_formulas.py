@@ -92,7 +92,7 @@ class Symbols:
                 name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)
             }
             return str(self.applied(node.op.forward, symbols))
-        return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"
+        return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
         """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is

@@ -135,7 +135,7 @@ class Content:
         steps = [self.step(step, edge_at) for step in self.steps]
         seed = steps[0]["incoming"] if steps else None
         return {
-            "output": self.place[self.output._node],
+            "output": self.place[self.output._node],  # type: ignore[index]
             "seed": seed,
             "note": self.note,
             **size,

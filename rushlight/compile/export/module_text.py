@@ -34,7 +34,6 @@ INSTEAD = {
     (LOOPS + "intrinsics", "backend"): (OURS, "backend"),
     ("rushlight.base.dependencies", "has_numba"): (OURS, "has_numba"),
     ("rushlight.fast.policy", "large_arrays"): (OURS, "much"),
-    ("rushlight.base.dependencies", "much"): (OURS, "much"),
     ("rushlight.base.dependencies", "numba_loads"): (OURS, "has_numba"),
     (LOOPS + "tiering", "Loop"): (OURS, "Loop"),
     ("rushlight.random.choose_loop", "Loop"): (OURS, "Loop"),

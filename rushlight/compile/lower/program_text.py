@@ -51,7 +51,7 @@ from numpy import asarray, copyto, inf, nan
 
 from rushlight.compile.lower.runtime import (
     b1, check_classes, check_index, check_true, f32, f64, i64, in_parts, joint, kernels, laid, loop, matmul, memory)
-'''
+'''  # noqa: E501
 
 
 class Lowering:

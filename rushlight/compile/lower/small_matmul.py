@@ -49,7 +49,7 @@ DOTS = """def (a, b, out):
         j = min(at, n - {columns})
         for i in range(0, m, {rows}):
             dots(a, i * depth, depth, b, j * depth, depth, nothing, 0, out, i * n + j, n, depth, m - 1 - i)
-"""
+"""  # noqa: E501
 
 
 def text(call: Call, turned_a: bool, turned_b: bool) -> str:

@@ -13,7 +13,7 @@ handles the call.
         grads = part.call(new, x0, s1, x1, *views)     # an error before anything has changed:
         MISSED too
         ...                                       # writes are noted, gradients and results become tensors
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 

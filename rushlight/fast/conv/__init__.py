@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba, much
+from rushlight.base.dependencies import has_numba
 from rushlight.fast.conv import (
     batch_innermost,
     direct,
@@ -44,6 +44,7 @@ from rushlight.fast.conv.thresholds import (
     MIN_PRODUCTS,
 )
 from rushlight.fast.conv.tiling import Inexact
+from rushlight.fast.policy import large_arrays
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import Plan, columns_of
 from rushlight.kernels.im2col import Ints
@@ -103,7 +104,7 @@ def loops_paid(products: int) -> bool:
     """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes
     for them.
     """
-    return much.paid(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
+    return large_arrays.paid(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
 
 
 def always(p: Plan) -> bool:
@@ -179,7 +180,7 @@ def bias_loop_paid(g: ndarray) -> bool:
     suits = (
         g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
     )
-    return suits and much.enough(5, g.size) and has_numba()
+    return suits and large_arrays.enough(5, g.size) and has_numba()
 
 
 def conv_bias_grad(g: ndarray) -> ndarray:

@@ -52,7 +52,7 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
 
     >>> rushlight.{name}(rushlight.tensor([[1, 3], [5, 2]]), 1).indices
     tensor({"[1, 0]" if name == "max" else "[0, 1]"})
-    """
+    """  # noqa: E501
     composite(name)(pick)
 
 

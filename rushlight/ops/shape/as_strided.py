@@ -156,7 +156,7 @@ def turning(view: Callable) -> Callable:
     >>> x = rushlight.ones(2, 2)
     >>> x.{name}({given}) is x
     True
-    """
+    """  # noqa: E501
     return turn
 
 

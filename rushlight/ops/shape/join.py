@@ -43,7 +43,7 @@ def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
 
     >>> rushlight.atleast_{n}d(rushlight.tensor(3)).ndim
     {n}
-    """
+    """  # noqa: E501
     composite(f"atleast_{n}d", tensor=False)(brought)
 
 

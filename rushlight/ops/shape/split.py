@@ -135,7 +135,7 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
 
     >>> [part.shape for part in rushlight.{name}(rushlight.ones(2, 2, 2), [1])]
     [torch.Size([{shape}]), torch.Size([{shape}])]
-    """
+    """  # noqa: E501
     composite(name)(split)
 
 

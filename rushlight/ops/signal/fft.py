@@ -238,7 +238,7 @@ TEXT = """{says}, {where}.
 
     >>> rushlight.fft.{name}(rushlight.tensor({numbers}))
     tensor({found})
-    """
+    """  # noqa: E501
 
 offer(
     "fft",

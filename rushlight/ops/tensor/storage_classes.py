@@ -432,7 +432,7 @@ MORE.update(
 
     >>> rushlight.{name}.dtype
     {d}
-    """,
+    """,  # noqa: E501
             },
         ),
     )

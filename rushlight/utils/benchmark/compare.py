@@ -157,7 +157,7 @@ class Table:
         if m is None:
             return " " * (max(width, 1 + points + (points > 0)) + 7 * shaky)
         value = m.median / self.scale
-        text = f"{trim_sigfig(value, m.significant_figures) if self.trim else value:>{max(width, 0)}.{points}f}"
+        text = f"{trim_sigfig(value, m.significant_figures) if self.trim else value:>{max(width, 0)}.{points}f}"  # noqa: E501
         return (
             text + (f" (! {m.iqr / m.median * 100:.0f}%)" if m.has_warnings else "").rjust(7)
             if shaky

@@ -44,7 +44,7 @@ class TaskSpec:
     def title(self) -> str:
         """The label, or else the statement, and the label below."""
         if self.label is None and "\n" in self.stmt:
-            return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"
+            return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"  # noqa: E501
         return (self.stmt if self.label is None else self.label) + (
             f": {self.sub_label}" if self.sub_label else ""
         )

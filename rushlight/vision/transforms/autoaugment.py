@@ -116,7 +116,7 @@ class Chosen(Transform):
         return CHANGES[name](img, magnitude, {"interpolation": self.interpolation, "fill": fill})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self.shows)})"  # noqa: E501
 
 
 class RandAugment(Chosen):

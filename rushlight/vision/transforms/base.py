@@ -32,7 +32,7 @@ class Compose:
     >>> prepare(np.full((2, 2), 255, np.uint8))
     tensor([[[1., 1.],
              [1., 1.]]])
-    """
+    """  # noqa: E501
 
     def __init__(self, transforms: Sequence[Callable]):
         self.transforms = transforms

@@ -400,7 +400,7 @@ def pair(size: int | Sequence[int]) -> tuple[int, int]:
 
     >>> rushlight.vision.transforms.functional.pair(3), rushlight.vision.transforms.functional.pair((3, 4))
     ((3, 3), (3, 4))
-    """
+    """  # noqa: E501
     if isinstance(size, int):
         return size, size
     if len(size) not in (1, 2):

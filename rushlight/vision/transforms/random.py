@@ -385,7 +385,7 @@ class FiveCrop(Transform):
 
     >>> [crop.item() for crop in rushlight.vision.transforms.FiveCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4]
-    """
+    """  # noqa: E501
 
     shows: Sequence[str] = ("size",)
 
@@ -401,7 +401,7 @@ class TenCrop(FiveCrop):
 
     >>> [crop.item() for crop in rushlight.vision.transforms.TenCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]
-    """
+    """  # noqa: E501
 
     shows = ("size", "vertical_flip")
 
@@ -428,7 +428,7 @@ class Sometimes(Transform):
         return type(self).change(img, *given) if chance() < self.p else img
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
+        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"  # noqa: E501
 
 
 class RandomInvert(Sometimes):

@@ -243,7 +243,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
     >>> [crop.item() for crop in rushlight.vision.transforms.functional.five_crop(rushlight.arange(9).reshape(1, 3, 3), 1)]
     [0, 2, 6, 8, 4]
-    """
+    """  # noqa: E501
     (th, tw), (h, w) = pair(size), size_of(img)
     if tw > w or th > h:
         raise ValueError(
