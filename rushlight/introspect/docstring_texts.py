@@ -228,6 +228,7 @@ REDUCTIONS = {
     "prod": Text(
         "The product of the elements; the gradient is right where some are 0 too.",
         "out = product over `dim` of input",
+        example=MATRIX + "NAME(x, 1)",
         dtype=COUNTED,
     ),
     "amax": Text(
