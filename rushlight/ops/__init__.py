@@ -4,7 +4,7 @@ from rushlight.base.higher import Higher
 from rushlight.ops.index import getitem, index_tensors
 from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.math import arithmetic, elementwise, operators
-from rushlight.ops.reduce import reduce
+from rushlight.ops.reduce import reduce as _reduce  # the name `reduce` is the folder's
 from rushlight.ops.shape import view_functions, views
 from rushlight.ops.tensor import casts
 
