@@ -49,7 +49,7 @@ ComplexHalfStorage: _type[Any]
 from rushlight.types import DeviceObjType as DeviceObjType
 DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
-from rushlight.cuda import Event as Event
+from rushlight.compat.names.cuda import Event as Event
 Float8_e4m3fnStorage: _type[Any]
 Float8_e4m3fnuzStorage: _type[Any]
 Float8_e5m2Storage: _type[Any]
@@ -66,8 +66,8 @@ IntStorage: _type[Any]
 IntTensor: _type[Any]
 LongStorage: _type[Any]
 LongTensor: _type[Any]
-from rushlight.cuda import OutOfMemoryError as OutOfMemoryError
-from rushlight._C import PyTorchFileReader as PyTorchFileReader
+from rushlight.compat.names.cuda import OutOfMemoryError as OutOfMemoryError
+from rushlight.compat.names._C import PyTorchFileReader as PyTorchFileReader
 QInt32Storage: _type[Any]
 QInt8Storage: _type[Any]
 QUInt8Storage: _type[Any]
@@ -76,7 +76,7 @@ from rushlight.jit import ScriptModule as ScriptModule
 ShortStorage: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.base.size import Size as Size
-from rushlight.cuda import Stream as Stream
+from rushlight.compat.names.cuda import Stream as Stream
 from rushlight.types import SymBool as SymBool
 from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
@@ -88,7 +88,7 @@ __version__: _str
 def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
 def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
-from rushlight import accelerator as accelerator
+from rushlight.compat.names import accelerator as accelerator
 def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
@@ -116,7 +116,7 @@ def aminmax(input: _Tensor, *, dim: _int | None = ..., keepdim: _bool = ..., out
 from rushlight import amp as amp
 def angle(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = angle(input). The angle of a complex number; 0 or pi for a real one."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether any of input over `dim`. Whether some element is true; numbers are true unless 0."""
-from rushlight import ao as ao
+from rushlight.compat.names import ao as ao
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
@@ -206,7 +206,7 @@ def clamp_max(input: _Tensor, max: _Operand, *, out: _Tensor | None = ...) -> _T
 def clamp_max_(input: _Tensor, max: _Operand) -> _Tensor: """out = minimum(max, input). The number, or `max` where it is larger."""
 def clamp_min(input: _Tensor, min: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
 def clamp_min_(input: _Tensor, min: _Operand) -> _Tensor: """out = maximum(min, input). The number, or `min` where it is smaller."""
-from rushlight import classes as classes
+from rushlight.compat.names import classes as classes
 from rushlight.amp.legacy_api import clear_autocast_cache as clear_autocast_cache
 def clip(input: _Tensor, min: Any = ..., max: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.math.arithmetic import clamp_ as _clamp_
@@ -247,10 +247,10 @@ def cosine_embedding_loss(*args: Any, **kwargs: Any) -> _Tensor: ...
 def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: _int = ..., eps: _float = ...) -> _Tensor: ...
 def count_nonzero(input: _Tensor, dim: Any = ...) -> _Tensor: ...
 def cov(input: _Tensor, *, correction: _int = ..., fweights: _Tensor | None = ..., aweights: _Tensor | None = ...) -> _Tensor: ...
-from rushlight import cpu as cpu
+from rushlight.compat.names import cpu as cpu
 def cross(input: _Tensor, other: _Tensor, dim: _int | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def ctc_loss(*args: Any, **kwargs: Any) -> _Tensor: ...
-from rushlight import cuda as cuda
+from rushlight.compat.names import cuda as cuda
 def cummax(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummax(input, dim)"""
 def cummin(input: _Tensor, dim: _int, *, out: Any = ...) -> _ValuesIndices: """out = cummin(input, dim)"""
 def cumprod(input: _Tensor, dim: _int, *, dtype: Any = ..., out: _Tensor | None = ...) -> _Tensor: ...
@@ -537,7 +537,7 @@ def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ..
 from rushlight.ops.shape.view_functions import movedim as _movedim
 moveaxis = _movedim
 from rushlight.ops.shape.view_functions import movedim as movedim
-from rushlight import mps as mps
+from rushlight.compat.names import mps as mps
 from rushlight.ops.reduce.sorting import msort as msort
 def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * other. The product."""
 def multinomial(input: Any, num_samples: Any, replacement: Any = ..., *, generator: Any = ..., out: Any = ...) -> Any: ...
@@ -578,7 +578,7 @@ from rushlight.nn.functional.aten_functions import nuclear_norm as nuclear_norm
 from rushlight.core.type_queries import numel as numel
 def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
-from rushlight import onnx as onnx
+from rushlight.compat.names import onnx as onnx
 from rushlight import optim as optim
 def orgqr(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor, left: _bool = ..., transpose: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
@@ -823,7 +823,7 @@ def where(condition: _Tensor, input: Any = ..., other: Any = ..., *, out: _Tenso
 from rushlight.ops.tensor.control_flow import while_loop as while_loop
 def xlogy(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
 def xlogy_(input: _Tensor, other: _Operand) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
-from rushlight import xpu as xpu
+from rushlight.compat.names import xpu as xpu
 from rushlight.ops.tensor.casts import zero_ as zero_
 def zeros(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def zeros_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...

@@ -30,7 +30,15 @@ PUBLIC = set(
     overrides quasirandom return_types signal special storage testing torch_version types
 """.split()
 )
-FILES = {"__init__", "__main__", "cli", "version", "py", "_methods"}  # py.typed; stubs of methods
+FILES = {
+    "README",
+    "__init__",
+    "__main__",
+    "cli",
+    "version",
+    "py",
+    "_methods",
+}  # py.typed; stubs of methods
 
 # Tests of what is no module of the package, by folder; and tests of the package as a whole.
 OTHER_FOLDERS = {"table", "conformance", "programs", "fuzz", "docs", "examples", "tools", "support"}

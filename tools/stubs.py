@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import importlib
 import inspect
+import os
 import sys
 import textwrap
 import types
@@ -308,7 +309,8 @@ def entry(name: str, value: Any) -> Iterator[str]:
         return
     if isinstance(value, types.ModuleType):
         if name in (*rushlight._LAZY, "autograd"):
-            yield f"from rushlight import {name} as {name}"
+            package = seen_by_checkers(value.__name__).rpartition(".")[0]
+            yield f"from {package} import {name} as {name}"
     elif (
         inspect.isclass(value)
         and getattr(sys.modules.get(module), value.__name__, None) is not value
@@ -316,18 +318,27 @@ def entry(name: str, value: Any) -> Iterator[str]:
         yield f"{name}: _type[Any]"  # made in a loop: FloatTensor
     elif inspect.isclass(value) or defined(value):
         if module.startswith("rushlight") and value.__name__ == name:
-            yield f"from {module} import {name} as {name}"
+            yield f"from {seen_by_checkers(module)} import {name} as {name}"
         elif module.startswith(
             "rushlight"
         ):  # only under its own name would the import count as public
             yield (
-                f"from {module} import {value.__name__} as _{value.__name__}\n{name} = "
+                f"from {seen_by_checkers(module)} import {value.__name__} as _{value.__name__}\n"
+                f"{name} = "
                 f"_{value.__name__}"
             )
     elif callable(value):
         yield definition(name, value)
     elif type(value).__module__.startswith(("rushlight", "builtins")):
         yield f"{name}: {shown(type(value))}"
+
+
+def seen_by_checkers(module: str) -> str:
+    """Where type checkers find a module: they do not know that `rushlight.cuda` is in
+    compat/names."""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    inside = f"compat{os.sep}names{os.sep}" in file
+    return module.replace("rushlight.", "rushlight.compat.names.", 1) if inside else module
 
 
 def defined(function: Any) -> bool:

@@ -13,7 +13,8 @@ MAX_LINES = 20
 READMES = {
     str(path.parent.relative_to(PACKAGE)): path.read_text()
     for path in sorted(PACKAGE.rglob("README.md"))
-    if path.parent.name != "data" or path.parent.parent.name == "utils"  # rushlight/data: no code
+    # the package's own README has the order alone, and rushlight/data has no code
+    if path.parent != PACKAGE and (path.parent.name != "data" or path.parent.parent.name == "utils")
 }
 FOLDERS = sorted({str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")} - {"."})
 
@@ -67,3 +68,9 @@ def test_the_map_of_the_folders_has_a_row_for_each_layer_in_order():
     for name, may_import in rows:
         if name in READMES:
             assert f"May import: {may_import}." in READMES[name].replace("\n", " ")
+
+
+def test_the_readme_of_the_package_has_the_order():
+    listed = (PACKAGE / "README.md").read_text().split("\n\n")[2].replace("\n", " ")
+    public = "the files of this folder (torch's namespaces, thin)"
+    assert listed.removesuffix(".").replace(public, "public").split(", ") == ORDER
