@@ -1,6 +1,8 @@
 """torch.masked: reductions and normalisations that leave masked elements out."""
 
 from rushlight.base.missing_names import tell as _tell
+from rushlight.ops.reduce.masked import _input_mask as _input_mask
+from rushlight.ops.reduce.masked import _output_mask as _output_mask
 from rushlight.ops.reduce.masked import (
     amax,
     amin,
