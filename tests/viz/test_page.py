@@ -435,29 +435,19 @@ LAPS = """() => {
 
 
 @pytest.mark.origin("newcomers")
-def test_words_of_the_page_do_not_cover_each_other(tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = (
-        shutil.which("chromium")
-        or shutil.which("chromium-browser")
-        or shutil.which("google-chrome")
-    )
-    if chromium is None:
-        pytest.skip("needs Chromium")
+def test_words_of_the_page_do_not_cover_each_other(browser, tmp_path):
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
     names = {
         f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p
         for n, p in model.named_parameters()
     }
     torch.viz.html(model(torch.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto((tmp_path / "page.html").as_uri())
-        for _ in range(4):
-            assert page.evaluate(LAPS) == [False, False]
-            page.keyboard.press("ArrowRight")
-        browser.close()
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    for _ in range(4):
+        assert page.evaluate(LAPS) == [False, False]
+        page.keyboard.press("ArrowRight")
+    page.close()
 
 
 @pytest.mark.origin("newcomers")
