@@ -6,9 +6,9 @@ The two take turns; printed are the medians in ms and their ratio. Both draw the
 shared Xeon of 2.5 GHz, two cores, torch 2.13 (rushlight / torch, with Numba and without):
 
     rand 0.9, 1.1               uniform_ 0.5, 4.8           randn 0.8, 9.2          normal_ 0.8, 14
-    rand float64 0.7, 1.6       randn float64 1.5, 11       randn 1000 3.1, 21      exponential_
-    0.6, 5.1 bernoulli 0.4, 0.8          bernoulli_ 0.3, 0.9         dropout 0.4, 1.0        randint
-    0.6, 0.8 randperm 100 k 1.3, 3.4     multinomial 2.0, 2.0        multinomial rows 1.2, 3.9
+    rand float64 0.7, 1.6       randn float64 1.5, 11       randn 1000 3.1, 21      exponential_ 0.6, 5.1
+    bernoulli 0.4, 0.8          bernoulli_ 0.3, 0.9         dropout 0.4, 1.0        randint 0.6, 0.8
+    randperm 100 k 1.3, 3.4     multinomial 2.0, 2.0        multinomial rows 1.2, 3.9
 
 Poisson numbers take 3.2 times torch's time; without Numba they, binomial and gamma ones are made
 one at a time in Python and take 50 to 100 times."""

@@ -46,14 +46,14 @@ ms), and what the multiplications alone would take at 140 GF/s, what a tile make
 own (eager, 18.3 ms) the layer's input is a product too: forward 1620, its weight's gradient 1950,
 its own 1550 us (1500 each).
 
-    loop forward           2760  1500    all steps' products 1540; gates 700 in L2; the rest is
-    waiting for memory loop back              2800  1500    products 1430, gates 320, the gates'
-    gradients copied for the others 320 weight's gradient      2000  1500    300 of them to turn 3.2
-    MB, which waits for L3 rows of the table       510     0    3.2 MB written, 6 GB/s; back added
-    up 360 three small products    360   180    65 x 128 x 512 head, three products    870   570
-    1600 x 128 x 65 cross entropy, forward and back 480; Adam 210; states before each step 150;
-    lengths of gradients and clipping 110; weights laid out 107, memory 77, the rest of the layer's
-    two ops 320, mostly cold memory: in L2 these take 60, 15, 170
+    loop forward           2760  1500    all steps' products 1540; gates 700 in L2; the rest is waiting for memory
+    loop back              2800  1500    products 1430, gates 320, the gates' gradients copied for the others 320
+    weight's gradient      2000  1500    300 of them to turn 3.2 MB, which waits for L3
+    rows of the table       510     0    3.2 MB written, 6 GB/s; back added up 360
+    three small products    360   180    65 x 128 x 512
+    head, three products    870   570    1600 x 128 x 65
+    cross entropy, forward and back 480; Adam 210; states before each step 150; lengths of gradients and clipping 110;
+    weights laid out 107, memory 77, the rest of the layer's two ops 320, mostly cold memory: in L2 these take 60, 15, 170
 
 Cores of a rented machine may be halves: at times this one makes 78 GF/s, or two make 157 where one
 makes 137.

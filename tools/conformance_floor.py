@@ -1,11 +1,10 @@
 """Measure rushlight against torch, and hold the counts to a floor that only rises:
 tests/conformance/floor.json.
 
-    python tools/conformance_floor.py             quick: minutes; exit 1 where a column passes less
-    than its floor python tools/conformance_floor.py --full      everything python
-    tools/conformance_floor.py --write     raise the floor to what was measured; it never sinks
-    python tools/conformance_floor.py --report FILE   compare a report that was made before
-    (conformance.py --json FILE)
+    python tools/conformance_floor.py             quick: minutes; exit 1 where a column passes less than its floor
+    python tools/conformance_floor.py --full      everything
+    python tools/conformance_floor.py --write     raise the floor to what was measured; it never sinks
+    python tools/conformance_floor.py --report FILE   compare a report that was made before (conformance.py --json FILE)
 
 The harness is the directory that the variable CONFORMANCE names, else ../shared/conformance;
 without it, or without torch, nothing is measured and the exit status is 0."""

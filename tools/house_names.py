@@ -4,11 +4,14 @@ the op's entry.
     python tools/house_names.py             the number of places in each file, and their sum
     python tools/house_names.py --list      file:line: name of each place
 
-A place is a text that equals a name of the table and - is compared with the name of an op: `step.op
-== "mul"`, `op.name in ("mul", "div")`, `op.name.startswith("mul")`, - or is a key of a table in
-which the name of an op is looked up: `COSTS = {"mul": 1}` with `COSTS[step.op]`, - or is an
-argument of a decorator: `@rule("mul")`. The name of an op is what stands in `OP_NAMES`: `x.op`,
-`x.name`, `f.__name__`, or a variable `op` or `name`.
+A place is a text that equals a name of the table and
+
+- is compared with the name of an op: `step.op == "mul"`, `op.name in ("mul", "div")`,
+- or is a key of a table in which an op's name is looked up: `COSTS = {"mul": 1}`, `COSTS[step.op]`,
+- or is an argument of a decorator: `@rule("mul")`.
+
+The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op`
+or `name`.
 
 What gives meaning to the names in rules is no fact of an op: the line above such a table begins
 with `WORLD`. A table of which not one text in `MOST_OTHERS` is the name of an op is about other

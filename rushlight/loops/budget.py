@@ -43,8 +43,6 @@ class Budget:
         """The same for so many of NumPy's passes over `size` elements."""
         return self.charge(passes * (CALL + ELEMENT * size)) and size > 0
 
-    paid, enough = charge, charge_passes  # old names, for the ways of convolution
-
     def settle(self) -> None:
         """Loops from now on, if there are any."""
         self.left = 0.0 if numba_loads() else inf

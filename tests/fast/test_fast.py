@@ -3,13 +3,19 @@ threshold and across."""
 
 from __future__ import annotations
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
 import rushlight
+from rushlight.base.faster import site
 from rushlight.core.mode import Watcher, within
+from rushlight.fast import index
 from rushlight.kernels import solving
 from rushlight.kernels.elementwise import where
+from rushlight.loops import budget
 from rushlight.random import stream
 
 
@@ -419,3 +425,21 @@ def test_what_is_sorted_lies_as_torchs_does(shape):
                 assert t.stride() == x.stride()
             values, index = x.sort(dim, descending)
             assert rushlight.equal(x.gather(dim, index), values)
+
+
+def test_off_stops_the_ways_of_kernels(monkeypatch):
+    """A kernel's way (fast/index.py:SITES) is left alone after off(), though it ran before."""
+    fake = types.ModuleType("rushlight.fast.fake")
+    fake.double = lambda x: "way"
+    monkeypatch.setitem(sys.modules, fake.__name__, fake)
+    monkeypatch.setitem(index.SITES, "fake.double", index.Site(fake.__name__))
+
+    def double(x):
+        return "reference"
+
+    double.__module__ = "rushlight.kernels.fake"
+    kernel = site(double)
+    monkeypatch.setattr(budget, "allowed", True)
+    assert kernel(np.zeros(3)) == "way"
+    monkeypatch.setattr(budget, "allowed", False)
+    assert kernel(np.zeros(3)) == "reference"

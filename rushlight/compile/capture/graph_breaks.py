@@ -1,10 +1,12 @@
 """Divide a function at its graph breaks: those statements stay Python; the statements between
 become compiled pieces.
 
-    def step(x, y):                               def step(x, y): optimizer.zero_grad()
-        loss = piece_1(x, y)         # three statements, compiled loss = criterion(model(x), y)
-        ->        losses.append(loss.item()) loss.backward()                               piece_2()
-        losses.append(loss.item()) optimizer.step()
+    def step(x, y):                     def step(x, y):
+        optimizer.zero_grad()               loss = piece_1(x, y)  # three statements, compiled
+        loss = criterion(model(x), y)  ->   losses.append(loss.item())
+        loss.backward()                     piece_2()
+        losses.append(loss.item())
+        optimizer.step()
 
 The traced run reports the graph breaks by their places in the file. All statements keep the order
 and the variables of the user's function."""

@@ -268,8 +268,6 @@ class Paid:
     def charge_passes(self, passes, size):
         return numba is not None and size > 0
 
-    paid, enough = charge, charge_passes  # old names, for the ways of convolution
-
 
 much = Paid()
 

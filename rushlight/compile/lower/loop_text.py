@@ -1,11 +1,14 @@
 """From a cluster of steps to the text of one Numba function, in which every element is read once
 and written once.
 
-def kernel(x0, x1, out0):                 # flat: one loop;  rows: a loop over rows around loops
-    over columns, one for for i in range(x0.shape[0]):          # each sum along the row that must
-    be known first;  nest: as many loops as
-        for j in range(x0.shape[1]):      # broadcasting leaves after dimensions are merged
-            out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
+    def kernel(x0, x1, out0):
+        for i in range(x0.shape[0]):
+            for j in range(x0.shape[1]):
+                out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
+
+Forms of a loop: flat, one loop over all elements; rows, a loop over rows around loops over columns,
+one for each sum along the row that must be known first; nest, as many loops as broadcasting leaves
+after dimensions are merged.
 """
 
 from __future__ import annotations

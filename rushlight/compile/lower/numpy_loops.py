@@ -1,7 +1,12 @@
 """A loop as NumPy calls on whole arrays, for a program that runs without Numba.
 
-def loop_0_whole(x0, x1, out0):           # loop_0:  for i...: for j...: out0[i, j] = maximum(x0[i,
-    j] + x1[j], f32(0)) out0[...] = maximum(x0 + x1, f32(0))
+def loop_0(x0, x1, out0):
+    for i in ...:
+        for j in ...:
+            out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
+
+def loop_0_whole(x0, x1, out0):
+    out0[...] = maximum(x0 + x1, f32(0))
 """
 
 from __future__ import annotations

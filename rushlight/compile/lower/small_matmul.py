@@ -1,9 +1,9 @@
 """Products of small matrices as loops: for these a call of BLAS costs more than the product itself.
 
-def kernel(a, b, out):                    # out[i, j] = sum over k of a[i, k] b[k, j] for j in ...:
-    # a vector register of columns; the last register may be partial
-        for i in ...:                     # 8 rows; past the last row, the last row again
-            for k in ...:                 # s0 = fma(spread(a[i, k]), b[k, j...], s0)
+def kernel(a, b, out):     # out[i, j] = sum over k of a[i, k] b[k, j]
+    for j in ...:          # a vector register of columns; the last register may be partial
+        for i in ...:      # 8 rows; past the last row, the last row again
+            for k in ...:  # s0 = fma(spread(a[i, k]), b[k, j...], s0)
 """
 
 from __future__ import annotations

@@ -5,15 +5,21 @@ The function checks that arguments, guards and state are as in that call. If so 
 and returns the results; else it returns MISSED without side effects, and `Compiled.long_way`
 handles the call.
 
-    def enter(args): if len(args) != 2: return MISSED a0, a1, = args if type(a0) is not T0: return
-        MISSED x0 = a0._array if x0.shape != (100, 2) or x0.dtype is not D0 ...: return MISSED if
-        not holds(): return MISSED             # the Python values that the function can reach
-        (compile/guards/guard_set.py) s1 = t1._array                             # parameters in the
-        memory that they had if s1 is not known[1] and not part.fits(...): return MISSED results,
-        grads = part.call(new, x0, s1, x1, *views)     # an error before anything has changed:
-        MISSED too
-        ...                                       # writes are noted, gradients and results become tensors
-"""  # noqa: E501
+    def enter(args):
+        if len(args) != 2: return MISSED
+        a0, a1, = args
+        if type(a0) is not T0: return MISSED
+        x0 = a0._array
+        if x0.shape != (100, 2) or x0.dtype is not D0 ...: return MISSED
+        # the Python values that the function can reach (compile/guards/guard_set.py)
+        if not holds(): return MISSED
+        # parameters in the memory that they had
+        s1 = t1._array
+        if s1 is not known[1] and not part.fits(...): return MISSED
+        # an error before anything has changed: MISSED, too
+        results, grads = part.call(new, x0, s1, x1, *views)
+        ...  # writes are noted, gradients and results become tensors
+"""
 
 from __future__ import annotations
 

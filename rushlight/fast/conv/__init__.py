@@ -104,7 +104,7 @@ def loops_paid(products: int) -> bool:
     """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes
     for them.
     """
-    return large_arrays.paid(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
+    return large_arrays.charge(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
 
 
 def always(p: Plan) -> bool:
@@ -180,7 +180,7 @@ def bias_loop_paid(g: ndarray) -> bool:
     suits = (
         g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
     )
-    return suits and large_arrays.enough(5, g.size) and has_numba()
+    return suits and large_arrays.charge_passes(5, g.size) and has_numba()
 
 
 def conv_bias_grad(g: ndarray) -> ndarray:

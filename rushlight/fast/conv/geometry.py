@@ -1,9 +1,10 @@
 """Which input positions each result of a convolution reads, as the compiled loops want it: for
 three spatial dimensions.
 
-    forward            result p reads p stride + k dilation - padding input's gradient   input place
-    u = r + stride i reads, of the gradient, i + (r + padding - k dilation) / stride,
-                       for the taps k where that is whole: `stride` targets with taps of their own
+    forward            result p reads p stride + k dilation - padding
+    input's gradient   input place u = r + stride i reads i + (r + padding - k dilation) / stride of
+                       the gradient, for the taps k where that is whole: `stride` targets with
+                       taps of their own
     weight's gradient  the forward's reads, added up over p
 """
 

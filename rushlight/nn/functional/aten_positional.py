@@ -1,9 +1,9 @@
 """torch's functions with the signatures of ATen, such as `torch.embedding`: another order of
 arguments, and a number as `reduction`.
 
-    import rushlight as torch torch.embedding(weight, indices)              #
-    nn.functional.embedding(indices, weight) torch.kl_div(input, target, 2)                #
-    nn.functional.kl_div(input, target, reduction="sum")
+    import rushlight as torch
+    torch.embedding(weight, indices)  # nn.functional.embedding(indices, weight)
+    torch.kl_div(input, target, 2)    # nn.functional.kl_div(input, target, reduction="sum")
 """
 
 from __future__ import annotations
