@@ -112,3 +112,56 @@ try:
 except ImportError as error:
     print(error)
 """).endswith("SciPy: pip install scipy\n")
+
+
+# Each kind of layer, large enough for its faster ways. Numba is not installed: nor is llvmlite.
+WITHOUT_NUMBA = """
+import importlib.abc, sys
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "numba" else found(name, package)
+import rushlight as torch
+F, nn = torch.nn.functional, torch.nn
+
+def learn(model, x):
+    out = model(x)
+    out = out[0] if isinstance(out, tuple) else out
+    out.square().sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+for _ in range(2):
+    learn(nn.Conv2d(16, 32, 3, padding=1), torch.randn(8, 16, 32, 32, requires_grad=True))
+    learn(nn.Conv2d(3, 8, 5, stride=2), torch.randn(64, 3, 28, 28, requires_grad=True))
+    learn(nn.Conv2d(32, 32, 3, groups=32), torch.randn(8, 32, 28, 28, requires_grad=True))
+    learn(nn.ConvTranspose2d(16, 8, 2, stride=2), torch.randn(8, 16, 32, 32, requires_grad=True))
+    learn(nn.MaxPool2d(2), torch.randn(32, 16, 32, 32, requires_grad=True))
+    learn(nn.BatchNorm2d(16), torch.randn(32, 16, 32, 32, requires_grad=True))
+    learn(nn.LayerNorm(512), torch.randn(512, 512, requires_grad=True))
+    learn(nn.Linear(512, 512), torch.randn(512, 512, requires_grad=True))
+    learn(nn.LSTM(64, 64), torch.randn(32, 64, 64, requires_grad=True))
+    learn(nn.Embedding(1000, 64), torch.randint(1000, (4096,)))
+    learn(nn.Softmax(1), torch.randn(512, 512, requires_grad=True))
+    learn(nn.GELU(), torch.randn(512, 512, requires_grad=True))
+    q = torch.randn(2, 4, 256, 32, requires_grad=True)
+    F.scaled_dot_product_attention(q, q, q).sum().backward()
+    x = torch.randn(512, 512, requires_grad=True)
+    (x.half() * 2 + 1).sum().backward()
+    (x.double().sin() + x.cumsum(0).abs().cumprod(1) % 3).sum().backward()
+    F.interpolate(torch.randn(4, 8, 64, 64, requires_grad=True), scale_factor=2, mode="bilinear").sum().backward()
+    torch.cdist(torch.randn(300, 16, requires_grad=True), torch.randn(300, 16)).sum().backward()
+    assert torch.rand(100_000).mean() < 1
+print("numba" in sys.modules)
+"""
+
+
+def test_all_layers_run_without_numba():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    assert done.stdout == "False\n"

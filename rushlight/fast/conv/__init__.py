@@ -80,7 +80,7 @@ class Ways:
         """The ways that suit the plan, and the products that loops are charged for: 0 where loops
         do not suit.
         """
-        products = products_for_loops(p)
+        products = products_for_loops(p) if has_numba() else 0
         return [
             way for way in self.ways if (products or not way.compiled) and way.suits(p)
         ], products
