@@ -15,6 +15,7 @@ from rushlight.fast import elementwise
 pytest.importorskip("numba")
 
 
+@pytest.mark.faster
 def test_loops_are_ready_afterwards(monkeypatch):
     monkeypatch.setattr(warmup, "OPTIMIZERS", {"Adam": [{}]})
     said = []
@@ -34,6 +35,7 @@ def test_loops_are_ready_afterwards(monkeypatch):
     assert rushlight.optim.Adam([p]).loop(p).function is not None
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("name", warmup.OPTIMIZERS)
 def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
     for settings in warmup.OPTIMIZERS[name]:
