@@ -1,6 +1,6 @@
 """Write docs/faster.md: which ops have a faster way, and from what size on.
 
-python tools/faster_docs.py      writes it from rushlight/fast/index.py and fast/conv/thresholds.py
+python tools/faster_docs.py      writes it from rushlight/fast/index.py
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from types import ModuleType
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from rushlight.fast import index
-from rushlight.fast.conv import thresholds
 
 PAGE = Path(__file__).parent.parent / "docs" / "faster.md"
 TEXT = """\
 # Large tensors
 
-Written by `tools/faster_docs.py` from `fast/index.py` and `fast/conv/thresholds.py`. Do not edit.
+Written by `tools/faster_docs.py` from `fast/index.py`. Do not edit.
 
 Each op has a reference kernel, which defines its result. For large arrays some ops have a faster
 way besides: mostly a loop that Numba compiles. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
@@ -59,12 +58,6 @@ layers.
 | name in `fast/index.py` | value | measured |
 |---|---:|---|
 {prices}
-
-## Thresholds of convolution
-
-| name in `fast/conv/thresholds.py` | value | measured |
-|---|---:|---|
-{convolution}
 """
 
 
@@ -124,7 +117,6 @@ def page() -> str:
         elementwise=f"{index.ELEMENTWISE.elements:,}",
         ufunc=f"{index.UFUNC.elements:,}",
         prices=constants(index),
-        convolution=constants(thresholds),
     )
 
 

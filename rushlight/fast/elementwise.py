@@ -27,7 +27,14 @@ from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
 from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
+from rushlight.fast.index import (
+    BROADCAST_ROW_ELEMENTS,
+    ELEMENTWISE_ELEMENTS,
+    FRESH_ELEMENTS,
+    HALF_ELEMENTS,
+    HALF_PASSES,
+    PARALLEL_COST,
+)
 from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
 from rushlight.fast.softmax_norm import in_full
@@ -69,8 +76,6 @@ SLOW = {
     np.deg2rad,
     np.rad2deg,
 }  # ufuncs that loops are several times faster than
-SHORT = 16  # numbers that share one, from which a loop takes them
-CONVERSIONS = 40  # passes over float32 that take as long as NumPy's of half precision
 LONGEST = 4000  # characters of an expression
 
 
@@ -241,7 +246,7 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     ):
         return None
     together = prod(shape[own[-1] + 1 :])
-    return (a.size, together) if together >= SHORT else None
+    return (a.size, together) if together >= BROADCAST_ROW_ELEMENTS else None
 
 
 def in_turns(
@@ -297,7 +302,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         return None
     formula, dtype, passes = made.text, made.dtype, 0
     if half is not None:
-        passes = CONVERSIONS
+        passes = HALF_PASSES
         if dtype == np.float32:
             formula, dtype = f"{half[1]}({formula})", BITS
     text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], formula)

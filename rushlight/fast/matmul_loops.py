@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import MATMUL_PARALLEL_PRODUCTS
 from rushlight.loops.cache import compiled
 from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.loops.parallel import cores, pool
@@ -47,7 +48,6 @@ BLOCK, SMALL, SHARE = (
 )  # numbers of y's block: SHARE for each row: few meet it soon
 FEW, NEAR = 48, 1 << 16  # rows that read y where it lies, of so many numbers: it is in L2
 ROWS = 128  # of a transposed x turned at a time, beside the block in L2
-SHARED = 1 << 23  # multiplications from which all cores share the work: 0.14 ms on one
 LEAST = 64  # rows or columns for each: a panel
 BROAD = 128  # columns for each, from which they are cut: none lays out another's y then
 LOW, THIN = 20, 32  # less rows meet y where it lies, so many of its rows at a time
@@ -247,7 +247,7 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
     number, more (n,)."""
     _ = x.base, y.base  # batches of vmap say that they are no arrays
     more = NOTHING if more is None else more
-    if x.size * y.shape[-1] < SHARED or cores() == 1:
+    if x.size * y.shape[-1] < MATMUL_PARALLEL_PRODUCTS or cores() == 1:
         run(x, y, out, more)
         return
     axis = 0 if out.ndim > 2 or out.shape[1] < min(len(out), BROAD * cores()) else 1

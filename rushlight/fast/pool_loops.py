@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
+from rushlight.fast.index import POOL_CORE_ELEMENTS, POOL_OWN_LOOP_TAPS
 from rushlight.kernels.im2col import Ints, in_3d
 from rushlight.loops.tiering import Loop
 
@@ -71,10 +72,6 @@ FREQUENT = (
     ((1, 3, 3), (1, 2, 2)),
     ((1, 1, 2), (1, 1, 2)),
 )  # windows of most nets
-MUCH = 1 << 16  # numbers of planes that are one core's work: 45 us
-# taps of a window, up to which a kernel and its stride have a loop of their own: a quarter of the
-# time
-FEW = 9
 
 SCATTER = """def kernel(g, indices, volume, out):
     \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"
@@ -139,7 +136,11 @@ def best_of_taps(
 ) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
     how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
-    loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
+    loop = (
+        maxima(*how)
+        if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1}
+        else maxima((), ())
+    )
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
     if loop.function is None:
@@ -196,4 +197,4 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
 
 def planes(size: Ints) -> int:
     """How many planes of this size a core does at least."""
-    return -(-MUCH // max(1, prod(size)))
+    return -(-POOL_CORE_ELEMENTS // max(1, prod(size)))

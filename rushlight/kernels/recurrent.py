@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.summation import added
 
@@ -137,6 +138,7 @@ def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
     return bias, more[0] if more else None
 
 
+@site
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P
     is not H a projection (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H):
@@ -180,6 +182,7 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     return *narrowed([shaped(out, x), steps.last(out, h0), now[4].copy()], tensors[0]), saved
 
 
+@site
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and
     c."""
@@ -232,6 +235,7 @@ def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, n
 # -- GRU: r, z = sigmoid(x + w h + b); n = tanh(x + r (w h + b)); h' = n + z (h - n) ---------------
 
 
+@site
 def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows,
     H), h.
@@ -271,6 +275,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     return *narrowed([shaped(out, x), steps.last(out, h0)], tensors[0]), saved
 
 
+@site
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `gru` took, from that, what it gave, and the gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
@@ -312,6 +317,7 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
 # -- RNN: h' = tanh or relu of x + w h -------------------------------------------------------------
 
 
+@site
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H),
     h."""
@@ -332,6 +338,7 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
     return one, two
 
 
+@site
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
     """The gradients of what `rnn` took, from that, what it gave, and the gradients of out and h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv import whole_batch_im2col
-from rushlight.fast.conv.thresholds import ONE_BY_ONE_MIN_PRODUCTS
+from rushlight.fast.index import ONE_BY_ONE_MIN_PRODUCTS
 from rushlight.kernels.conv import Plan, columns_of
 from rushlight.kernels.matmul import into
 
