@@ -48,7 +48,9 @@ class Formula:
 
     def __init__(self, scalar: Any, shape: tuple[int, ...], arrays: dict[str, ndarray]):
         self.scalar, self.shape, self.arrays = scalar, shape, arrays
-        self.dtype, self.size, self.made, self.call = scalar.dtype, prod(shape), None, None
+        self.dtype, self.size = scalar.dtype, prod(shape)
+        self.made: Any = None
+        self.call: tuple | None = None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
         """The gradient of an input, from that of the output: `rule(*args)`, where this formula is

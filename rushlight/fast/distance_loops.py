@@ -9,8 +9,8 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import has_numba
-from rushlight.fast.index import REDUCTION_ELEMENTS
-from rushlight.fast.policy import large_arrays
+from rushlight.fast.index import DISTANCE_PASSES, REDUCTION_ELEMENTS
+from rushlight.fast.policy import charge_passes
 
 
 def by_differences(x: ndarray, y: ndarray) -> ndarray | None:
@@ -22,7 +22,7 @@ def by_differences(x: ndarray, y: ndarray) -> ndarray | None:
     r = np.zeros((*batch, x.shape[-2], y.shape[-2]), x.dtype)
     differences = r.size * x.shape[-1]
     fits = differences >= REDUCTION_ELEMENTS and x.dtype == y.dtype == np.float32
-    loop = distances() if fits and large_arrays.charge_passes(3, differences) else None
+    loop = distances() if fits and charge_passes(DISTANCE_PASSES, differences, large=True) else None
     if loop is None:
         return None
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)

@@ -89,7 +89,9 @@ class Loop:
             [1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"]
         )
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
-        self.text, self.paid, self.function = text, None, None
+        self.text = text
+        self.paid: Any = None  # the account of a loop that gives NumPy's results to the last bit
+        self.function: Any = None
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
@@ -277,7 +279,8 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     half = next((HALVES[dtype] for dtype in dtypes if dtype in HALVES), None)
     if len(dtypes) != 1 or half is HALVES["f2"] and not knows_float16():
         return None
-    given, parameters = [], []
+    given: list[Any] = []
+    parameters: list[str] = []
     at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
     for kind in kinds:
         if kind[0] == "value":

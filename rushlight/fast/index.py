@@ -36,6 +36,7 @@ TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a ta
 WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
 REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
+DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
 POOL_TABLE_ELEMENTS = 1 << 12  # of all windows, up to which a table of places is faster

@@ -15,13 +15,13 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
-from rushlight.fast import policy
 from rushlight.fast.index import (
     BLAS_COPIES_PRODUCTS,
     MIN_COLUMNS_OF_TRANSPOSED,
     ONE_THREAD_PRODUCTS,
     ONE_THREAD_PRODUCTS_BESIDE_LOOPS,
 )
+from rushlight.fast.policy import charge_products, products
 from rushlight.kernels.matmul import LARGE_PRODUCTS, TRANSPOSE_RESULTS, of_matrices
 
 FLOAT = np.dtype(np.float32)
@@ -32,14 +32,14 @@ def large(
 ) -> ndarray | None:
     """x y + bias by loops, or by BLAS on one thread; None where BLAS takes all threads."""
     count = x.size * y.shape[-1]
-    loops = compiled() if suits(x, y) and policy.charge_products(count) else None
+    loops = compiled() if suits(x, y) and charge_products(count) else None
     if loops is not None and (
         bias is None or bias.dtype is FLOAT and bias.strides == (4,) and bias.shape == y.shape[1:]
     ):
         out = memory.take((*x.shape[:-1], y.shape[-1]), FLOAT) if out is None else out
         loops(x, y, out, bias)
         return out
-    before_loops = policy.products.left > 0
+    before_loops = products.left > 0
     most = ONE_THREAD_PRODUCTS if before_loops else ONE_THREAD_PRODUCTS_BESIDE_LOOPS
     if x.ndim > 2 or count >= most:
         return None
@@ -52,7 +52,7 @@ def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     takes OpenBLAS a third of the time."""
     count = x.size * y.shape[1]
     fits = 0 < count <= LARGE_PRODUCTS and len(y) == x.shape[1] > 1
-    loops = compiled() if fits and policy.charge_products(count) else None
+    loops = compiled() if fits and charge_products(count) else None
     if loops is not None:
         out = np.empty((len(x), y.shape[1]), FLOAT) if out is None else out
         loops(x, y, out)

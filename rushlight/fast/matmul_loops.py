@@ -181,7 +181,7 @@ def kernel() -> Any:
         SQUARE[lanes],
         object.__basicsize__,
     )
-    lines = []
+    lines: list[str] = []
     for rows in HEIGHTS:
         for count in range(width, 0, -1):
             lines += [

@@ -31,11 +31,6 @@ def charge_passes(passes: float, size: int, large: bool) -> bool:
     return (large_arrays if large else small_arrays).charge_passes(passes, size)
 
 
-def charge_seconds(seconds: float) -> bool:
-    """Charge NumPy's time for large arrays; whether loops do this work."""
-    return large_arrays.charge(seconds)
-
-
-def charge_products(count: int) -> bool:
-    """Charge so many multiplications of matrix products; whether loops do them."""
-    return products.charge(count)
+# Charge NumPy's seconds for large arrays, or multiplications of matrix products; whether loops do
+# this work.
+charge_seconds, charge_products = large_arrays.charge, products.charge

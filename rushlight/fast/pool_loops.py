@@ -143,7 +143,8 @@ def best_of_taps(
     )
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
-    if loop.function is None:
+    function = loop.function
+    if function is None:
         loop.pay(x.size)
         return None
     values, indices = (
@@ -158,7 +159,7 @@ def best_of_taps(
     ]
 
     def part(first: int, end: int, step: int) -> None:
-        loop.function(
+        function(
             x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)]
         )
 
@@ -178,7 +179,8 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
         or not (g.flags.carray and indices.flags.carray)
     ):
         return None
-    if loop.function is None:
+    function = loop.function
+    if function is None:
         loop.pay(g.size)
         return None
     out, many = memory.take((*g.shape[:2], *size), np.dtype(np.float32)), prod(g.shape[2:])
@@ -186,7 +188,7 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
 
     def part(first: int, end: int, step: int) -> None:
         given, at, made = (a[first * n : end * n] for a, n in zip(flat, (many, many, volume)))
-        inside.append(loop.function(given, at, volume, made))
+        inside.append(function(given, at, volume, made))
 
     if out.size:
         from rushlight.loops.parallel import parallel_for

@@ -146,7 +146,7 @@ def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndar
     k = 0 if axes is None else len(axes)
     rows = (
         matrix(x, prod(x.shape[k:]))
-        if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k))
+        if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)]
         else None
     )
     return rows if rows is not None and len(rows) > correction else None

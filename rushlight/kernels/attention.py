@@ -17,6 +17,7 @@ from rushlight.base.buffer_pool import memory
 from rushlight.base.faster import site
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.loss import counted
+from rushlight.kernels.summation import add_reduce, max_reduce
 
 BLOCK = 1 << 18  # scores at a time
 REMEMBERED = 1 << 18  # numbers from which memory is used again: to ask takes 1 us
@@ -49,12 +50,12 @@ def attend(
     """`attention` into out and lse."""
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
-        top = np.maximum.reduce(s, -1, None, None, True)
+        top = max_reduce(s, -1, None, None, True)
         if m is not None:  # a query may look at nothing
             top = np.where(top == -np.inf, s.dtype.type(0), top)
         s -= top
         np.exp(s, out=s)
-        weights = np.add.reduce(s, -1, None, None, True)
+        weights = add_reduce(s, -1, None, None, True)
         if m is not None:
             nothing = weights == 0
             weights[nothing] = 1

@@ -248,7 +248,7 @@ class Columns(NamedTuple):
 
     window: Ints  # what is copied of the kernel; in the first dimension S where rows are shared
     spacing: Ints  # the dilation of `window`
-    count: Ints  # the number of windows in each dimension
+    counts: Ints  # of windows in each dimension
     padding: Ints
     shape: Ints  # (G, S, J, L)
     parts: tuple[tuple[int, slice], ...]
@@ -386,8 +386,8 @@ def spatial(columns: ndarray, p: Plan, c: Columns) -> ndarray:
     """(n, G, S, J, L) -> (n, G, c, *window, *count), the same memory."""
     n, sets = len(columns), c.shape[1]
     window = (c.window[0] // sets, *c.window[1:])  # one of sets and window[0] // sets is 1
-    apart = columns.reshape(n, p.groups, sets, p.channels, *window, *c.count).swapaxes(2, 3)
-    return apart.reshape(n, p.groups, p.channels, *c.window, *c.count)
+    apart = columns.reshape(n, p.groups, sets, p.channels, *window, *c.counts).swapaxes(2, 3)
+    return apart.reshape(n, p.groups, p.channels, *c.window, *c.counts)
 
 
 def split_filters(w: ndarray, p: Plan) -> ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
@@ -63,8 +65,11 @@ def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
     return np.bincount(x, weights.astype(np.float64), minlength).astype(kind)
 
 
+xor_reduce: Any = np.bitwise_xor.reduce
+
+
 def hashed(x: ndarray, dims: tuple | None, keepdim: bool) -> ndarray:
     """The exclusive or of the elements' 64 bits: those of int64 or of double precision."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64
     bits = np.asarray(x.astype(wide)).view(np.uint64)
-    return np.bitwise_xor.reduce(bits, dims, keepdims=keepdim)
+    return xor_reduce(bits, dims, keepdims=keepdim)

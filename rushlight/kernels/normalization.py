@@ -11,11 +11,10 @@ from numpy import ndarray
 
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.layout import like_images, plain, suggested
-from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, added, along_rows
+from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, add_reduce, added, along_rows
 
 Dims = tuple[int, ...]
 BLOCK = 1 << 16  # elements that are normalized in one go
-_add = np.add.reduce
 
 
 def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
@@ -56,7 +55,7 @@ def layer_norm(
         d, mu, var = moments(plain(x), dims)
     else:  # the same, in calls of NumPy alone: 22 us become 12
         n = x.shape[-1]
-        total = sums_of_rows if n > SIDE_BY_SIDE else _add
+        total: Any = sums_of_rows if n > SIDE_BY_SIDE else add_reduce
         mu = total(x, -1, None, None, True)
         mu /= n
         d = np.subtract(x, mu, order="C")
@@ -108,10 +107,10 @@ def batch_norm(
         x.ndim > 2 and 0 < x.size < FEW and x.dtype.itemsize > 2
     ):  # the same, in calls of NumPy alone: 25 us become 15
         n = x.size // x.shape[1]
-        mu = _add(x, dims, None, None, True)
+        mu = add_reduce(x, dims, None, None, True)
         mu /= n
         d = x - mu
-        var = _add(d * d, dims, None, None, True)
+        var = add_reduce(d * d, dims, None, None, True)
         var /= n
     else:
         d, mu, var = moments(x, dims)

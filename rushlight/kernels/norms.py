@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.base.faster import site
 from rushlight.kernels.matmul import mm
-from rushlight.kernels.summation import added, in_c_order
+from rushlight.kernels.summation import add_reduce, added, in_c_order
 
 ROOM = 1 << 20  # so many differences are held at a time
 WIDE, MANY = 96, 25  # numbers of a point, and points, above which products pay
@@ -28,15 +29,12 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
         return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)
     if p == 0:
-        return in_c_order(np.add.reduce(size != 0, axes, size.dtype, None, keepdim))
+        return in_c_order(add_reduce(size != 0, axes, size.dtype, None, keepdim))
     if p == 1:
         return added(size, axes, keepdim)
     if math.isinf(p):
-        return in_c_order(
-            (np.maximum if p > 0 else np.minimum).reduce(
-                size, axes, None, None, keepdim, **start(p)
-            )
-        )
+        extreme: Any = np.maximum if p > 0 else np.minimum
+        return in_c_order(extreme.reduce(size, axes, None, None, keepdim, **start(p)))
     exponent = size.dtype.type(p)
     return added(size**exponent, axes, keepdim) ** (1 / exponent)
 
@@ -103,8 +101,9 @@ def by_products(x: ndarray, y: ndarray) -> ndarray | None:
         some = max(1, ROOM // x.shape[-1])
         for start in range(0, len(near[0]), some):
             *at, i, j = [index[start : start + some] for index in near]
-            d = x[(*at, i)] - y[(*at, j)]
-            r[(*at, i, j)] = np.sqrt(np.einsum("pn,pn->p", d, d))
+            row, column, pair = (*at, i), (*at, j), (*at, i, j)
+            d = x[row] - y[column]
+            r[pair] = np.sqrt(np.einsum("pn,pn->p", d, d))
     return r
 
 

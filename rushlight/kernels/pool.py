@@ -11,7 +11,7 @@ each spatial dimension. float16 and bfloat16 are added up in float32."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 
@@ -147,7 +147,8 @@ def places(
         [sum(k * d * q for k, d, q in zip(ks, dilation, pitch)) for ks in at], np.int64
     )
     origins = [(np.arange(o) * s - p) * q for o, s, p, q in zip(out, stride, padding, pitch)]
-    return first, offsets, sum(np.ix_(*origins))
+    base: ndarray = reduce(np.add, np.ix_(*origins))
+    return first, offsets, base
 
 
 def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray, ndarray]:
@@ -158,10 +159,9 @@ def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray,
     flat = np.arange(prod(x.shape[1:])).reshape(x.shape[1:])
     for at, window in zip(np.ndindex(out), product(*windows)):
         positions = flat[window].ravel()
-        values[(..., *at)], best = best_of_rows(
-            x[(slice(None), *window)].reshape(len(x), len(positions))
-        )
-        indices[(..., *at)] = positions.take(best)
+        place, part = (..., *at), (slice(None), *window)
+        values[place], best = best_of_rows(x[part].reshape(len(x), len(positions)))
+        indices[place] = positions.take(best)
     return values, indices
 
 

@@ -14,7 +14,7 @@ from rushlight.base.dtypes import of
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain
-from rushlight.kernels.summation import FEW, ROWS, added, in_c_order
+from rushlight.kernels.summation import FEW, ROWS, add_reduce, added, in_c_order, max_reduce
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
@@ -23,7 +23,9 @@ HANDFUL = 16  # of the largest, up to which they are looked for one by one
 EACH = 128  # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
 NARROW = 16  # elements of a row up to which many rows are taken column by column
 NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # the square of what a mean may be off by, by bytes
-FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
+all_reduce: Any = np.logical_and.reduce
+any_reduce: Any = np.logical_or.reduce
+FLOAT32, _multiply = np.dtype(np.float32), np.multiply.reduce
 
 
 def somewhere(x: ndarray) -> bool:
@@ -40,7 +42,7 @@ def wide_sum(x: ndarray) -> np.dtype | None:
     return FLOAT32 if kind == "V" or x.dtype.itemsize == 2 else None
 
 
-def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
         return (
@@ -59,7 +61,7 @@ def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
 
-def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+def in_turn(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of
     each row: the largest of each of 10,000 rows of 8 in 60 us, not 430."""
     n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
@@ -81,7 +83,7 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         return (
             x.ravel().dot(_ONES[x.size])
             if x.size <= 64
-            else _add(x, None)
+            else add_reduce(x, None)
             if x.size < FEW
             else added(x)
         )
@@ -183,12 +185,12 @@ def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = In
 
 
 def all(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = plain(np.logical_and.reduce(x, dims, None, None, keepdim))
+    r = plain(all_reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
 def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = plain(np.logical_or.reduce(x, dims, None, None, keepdim))
+    r = plain(any_reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
@@ -197,7 +199,7 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
     be subtracted."""
     if x.size == 0:
         return np.zeros((), x.dtype)
-    m = np.maximum.reduce(x, dims, None, None, True)
+    m = max_reduce(x, dims, None, None, True)
     return np.where(np.isfinite(m), m, m.dtype.type(0))
 
 
@@ -218,19 +220,15 @@ def in_single(kernel: Callable) -> Callable:
 def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     """log sum exp(x), shifted by the largest element so that nothing overflows."""
     m = finite_max(x.real if x.dtype.kind == "c" else x, dims)
-    r = plain(np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m)
-    return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
+    r = plain(np.log(add_reduce(np.exp(x - m), dims, None, None, True)) + m)
+    return r if keepdim else r.reshape(add_reduce(x, dims).shape)
 
 
 @in_single
 def softmax(x: ndarray, dim: int) -> ndarray:
     x = plain(x)  # exp as x's dtype has it: whole numbers have none
-    e = (
-        np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype)
-        if x.size
-        else x.copy()
-    )
-    e /= np.add.reduce(e, dim, None, None, True)
+    e = np.exp(x - max_reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
+    e /= add_reduce(e, dim, None, None, True)
     return e
 
 
@@ -239,8 +237,8 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
     if not x.size:
         return x.copy()
     x = plain(x)
-    shifted = x - np.maximum.reduce(x, dim, None, None, True)
-    shifted -= np.log(np.add.reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
+    shifted = x - max_reduce(x, dim, None, None, True)
+    shifted -= np.log(add_reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
     return shifted
 
 
@@ -249,8 +247,8 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
     if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:  # 8 us become 5
-        d = x - _add(x, dims, None, None, dims is not None) / n
-        total = np.asarray(_add(d * d, dims, None, None, keepdim))
+        d = x - add_reduce(x, dims, None, None, dims is not None) / n
+        total = np.asarray(add_reduce(d * d, dims, None, None, keepdim))
     else:
         d = x - added(x, dims, True) / max(n, 1)
         squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
@@ -440,9 +438,9 @@ def topk(
     if (
         0 < 2 * k < n and x.size > EACH * min(k, 12) and x.dtype.kind != "V"
     ):  # a partition: a fifth of the time of sorting
-        made = one_by_one(x, k, dim, largest) if k <= min(HANDFUL, n // 8) else None
-        if made is not None:
-            return made
+        best = one_by_one(x, k, dim, largest) if k <= min(HANDFUL, n // 8) else None
+        if best is not None:
+            return best
         split = np.argpartition(x, n - k if largest else k - 1, dim)
         some = np.ascontiguousarray(first(split, slice(n - k, n) if largest else slice(k), dim))
     values, index = sort(x if some is None else taken(x, some, dim), dim, largest)

@@ -7,6 +7,7 @@ are ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -83,7 +84,12 @@ def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
     return at, weights / weights.sum(0)
 
 
-MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias}
+MODES: dict[str, Callable] = {
+    "nearest": nearest,
+    "linear": linear,
+    "bicubic": bicubic,
+    "antialias": antialias,
+}
 
 
 class Table(NamedTuple):

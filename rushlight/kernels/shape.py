@@ -147,19 +147,19 @@ def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = F
     for move, d in zip(moves, axes):
         n = x.shape[d]
         k = (move if back else -move) % n if n else 0
-        before = (slice(None),) * d
-        x = plain(np.concatenate((x[(*before, slice(k, n))], x[(*before, slice(k))]), d))
+        first, last = (*(slice(None),) * d, slice(k)), (*(slice(None),) * d, slice(k, n))
+        x = plain(np.concatenate((x[last], x[first]), d))
     return like_images(x, images)
 
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return where(below(*x.shape[-2:], diagonal), plain(x), np.zeros((), x.dtype))
+    return where(below(x.shape[-2], x.shape[-1], diagonal), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(below(*x.shape[-2:], diagonal - 1), np.zeros((), x.dtype), plain(x))
+    return where(below(x.shape[-2], x.shape[-1], diagonal - 1), np.zeros((), x.dtype), plain(x))
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
@@ -201,8 +201,8 @@ def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
 
 def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
     """Without the dimensions of size 1, or those of `dims` that are."""
-    dims = range(x.ndim) if dims is None else dims
-    return x.reshape([n for i, n in enumerate(x.shape) if n != 1 or i not in dims])
+    kept = [n for i, n in enumerate(x.shape) if n != 1 or dims is not None and i not in dims]
+    return x.reshape(kept)
 
 
 def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
@@ -326,9 +326,13 @@ def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> nda
     r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1 :]), g.dtype)
     g = np.moveaxis(g, -1, dim + 1)
     for k in range(0, size, step):
-        part = g[(*before, slice(None), slice(k, k + step))]
-        r[(*before, slice(k // step, k // step + count), slice(part.shape[dim + 1]))] += part
-    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[(*before, slice(n))])
+        source = (*before, slice(None), slice(k, k + step))
+        part = g[source]
+        first = k // step
+        target = (*before, slice(first, first + count), slice(part.shape[dim + 1]))
+        r[target] += part
+    whole = (*before, slice(n))
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[whole])
 
 
 def contiguous(x: ndarray) -> ndarray:

@@ -25,7 +25,9 @@ LONG = 1024  # elements of a row up to which einsum is as exact
 SHARED = 1 << 13  # elements from which BLAS's threads share a product
 SHORT = 16  # elements of a row that are added up together with other rows
 ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
-_add: Any = np.add.reduce
+# typed as Any: NumPy's stubs know `keepdims` by name alone, which takes longer
+add_reduce: Any = np.add.reduce
+max_reduce: Any = np.maximum.reduce
 
 
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
@@ -79,13 +81,13 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
             from rushlight.kernels.float16 import converted, single
 
             return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
-        return in_c_order(_add(x, dims, None, None, keepdim))
+        return in_c_order(add_reduce(x, dims, None, None, keepdim))
     if axes is None:  # a few columns of a matrix would be added row to row
-        return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
+        return add_reduce(x if x.flags.forc else x.copy(), None, None, None, keepdim)
     if (
         ends_in_rows(x.shape, axes) and x.flags.c_contiguous
     ):  # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
-        return in_c_order(_add(x, dims, None, None, keepdim))
+        return in_c_order(add_reduce(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
@@ -157,7 +159,7 @@ def along_rows(x: ndarray) -> ndarray:
         for i in range(2, n):
             r += x[..., i]
         return r
-    return rows_einsum("...n->...", x) if SIDE_BY_SIDE < n <= LONG else _add(x, -1)
+    return rows_einsum("...n->...", x) if SIDE_BY_SIDE < n <= LONG else add_reduce(x, -1)
 
 
 def valid(axes: tuple, ndim: int) -> bool:
