@@ -36,6 +36,8 @@ TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a ta
 WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
 REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
+# Numbers of a point from which, and points above which, one product gives all distances
+DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
 DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
@@ -196,7 +198,7 @@ SITES: dict[str, Way] = {
     "grid_sample.sampled": Way("rushlight.fast.grid_loops"),
     "grid_sample.sampled_back": Way("rushlight.fast.grid_loops"),
     "grid_sample.sampled_slope": Way("rushlight.fast.grid_loops"),
-    "norms.by_differences": Way("rushlight.fast.distance_loops"),
+    "norms.euclidean": Way("rushlight.fast.distance_loops"),
     "float16.converted": Way("rushlight.fast.float16_loops", HALF_ELEMENTS),
     "summation.add_to": Way("rushlight.fast.float16_loops", HALF_ELEMENTS),
     "attention.attend": Way("rushlight.fast.attention"),
