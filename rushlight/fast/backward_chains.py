@@ -235,8 +235,8 @@ faster.deferred_world = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:
-    """An array of this shape, or one number for all of it, under a name; None if a loop cannot take
-    it."""
+    """The formula of an array of this shape, or of one number for all elements; None if no loop can
+    read the array."""
     from rushlight.fast.rule_text import Scalar
 
     if a.dtype not in TYPES or a.ndim > len(shape):

@@ -142,7 +142,7 @@ class Loop:
 
 
 def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
-    """`kernel(*args)`: the op's forward (`of` is ""), or its derivative by one of its inputs."""
+    """`kernel(*args)`: the op's forward (`of` is ""), or the derivative by the input `of`."""
     if of:
         args = in_full(args[0]), *args[1:]
     if any([is_half(a) for a in args]):

@@ -1,5 +1,5 @@
-"""Which op has a faster way, from how many elements on, and what was measured: the one page of
-thresholds.
+"""The page of all thresholds: ops and kernels with faster ways, the sizes from which ways are used,
+and the measured times. Sizes of blocks and tiles inside a loop stand beside the loop.
 
 A way is tried when the op's first array has `elements` elements or more. A way whose results differ
 from NumPy's in the last bits has `passes`: NumPy's passes over the array that the way saves. NumPy
@@ -34,9 +34,9 @@ DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh mem
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
 TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
 WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
-REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm for each element
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
-# Numbers of a point from which, and points above which, one product gives all distances
+# Least numbers of a point, and points above which a product gives all distances
 DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
 DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
@@ -46,7 +46,7 @@ POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows
 POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which a loop is worth loading
 MEAN_PRODUCT_ELEMENTS = 1 << 10  # of a row, up to which BLAS takes a third of np.mean's time
 POOL_CORE_ELEMENTS = 1 << 16  # of planes, which are one core's work: 45 us
-POOL_OWN_LOOP_TAPS = 9  # of a window, up to which its kernel has a loop of its own: 1/4 of the time
+POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a loop of its own: 1/4 of the time
 MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
 ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
 # NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns

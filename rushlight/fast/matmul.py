@@ -104,8 +104,8 @@ def alone() -> Callable[..., ndarray]:
 
 
 def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """A product of middle size: other threads would not make it faster, but the wait for them
-    would make it slower (base/threads.py)."""
+    """A product of middle size on one thread: to wait for other threads takes longer than they save
+    (base/threads.py)."""
     return alone()(of_matrices, x, y, out)
 
 

@@ -46,13 +46,13 @@ BLOCK, SMALL, SHARE = (
     1 << 15,
     128,
 )  # numbers of y's block: SHARE for each row: few meet it soon
-FEW, NEAR = 48, 1 << 16  # rows that read y where it lies, of so many numbers: it is in L2
+FEW, NEAR = 48, 1 << 16  # most rows, and numbers of y, for y to be read in place: y stays in L2
 ROWS = 128  # of a transposed x turned at a time, beside the block in L2
 LEAST = 64  # rows or columns for each: a panel
 BROAD = 128  # columns for each, from which they are cut: none lays out another's y then
-LOW, THIN = 20, 32  # less rows meet y where it lies, so many of its rows at a time
+LOW, THIN = 20, 32  # below LOW rows y is read in place, THIN of its rows at a time
 TURN = 16  # rows that can be turned
-DOTS, LONG = 8, 256  # rows up to which they meet those of a transpose, 4 more if these are long
+DOTS, LONG = 8, 256  # most rows of x for dot products with a transpose; 4 more if rows are long
 
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
     x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})

@@ -406,7 +406,7 @@ def step_back(
     return g_x.reshape(x.shape), gh, state, np.dot(g.T, start), np.add.reduce(g, 0)
 
 
-# -- the ways of the kernels in kernels/recurrent.py, which says what they take and return ----------
+# -- the ways of the kernels in kernels/recurrent.py ------------------------------------------------
 
 
 def fits(tensors: Arrays) -> bool:

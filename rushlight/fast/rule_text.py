@@ -114,7 +114,7 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 
 def int_or(value: Any) -> Any:
-    """The whole number that it is, if it can be written as one; -0.0 cannot."""
+    """The value as a whole number; None if it has none, as -0.0."""
     return (
         int(value)
         if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0)
@@ -321,8 +321,8 @@ def on_symbols(rule: Callable) -> Callable:
 
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
-    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an
-    argument as it is."""
+    """The op on symbols and settings, or the derivative by an input; None if the result is one of
+    the arguments."""
     if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None

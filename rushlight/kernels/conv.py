@@ -502,9 +502,7 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
 
 
 def of_half(g: ndarray, of: ndarray) -> ndarray:
-    """A gradient in the dtype of what it belongs to: rules with numbers in them make float32 of
-    bfloat16.
-    """
+    """The gradient g in the dtype of `of`: rules with numbers make float32 of bfloat16."""
     return g.astype(of.dtype) if g.dtype == np.float32 and of.dtype.itemsize == 2 else g
 
 

@@ -1,5 +1,4 @@
-"""Factors of matrices, or of stacks of them (..., m, n): NumPy's where it has them, else LAPACK's
-through SciPy.
+"""Factors of matrices, or of stacks of matrices (..., m, n), by NumPy or by SciPy's LAPACK.
 
 `info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1.
 """
@@ -39,7 +38,7 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:
         factor, info = np.linalg.cholesky(x), codes(x)
-    except np.linalg.LinAlgError:  # one of them at least: which, and how far it came
+    except np.linalg.LinAlgError:  # at least one matrix: its number, and how many steps succeeded
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)

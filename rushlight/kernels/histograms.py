@@ -20,7 +20,8 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
     return np.bincount(place[inside], weights, int(np.prod(shape))).reshape(shape).astype(x.dtype)
 
 
-LEAST, MOST = 1 << 10, 1 << 18  # numbers from which bins are computed, and bins up to which
+# Least elements, and bins below which, the bin of each element is computed, not searched
+COMPUTED_MIN_ELEMENTS, COMPUTED_MAX_BINS = 1 << 10, 1 << 18
 
 
 def bins_of(x: ndarray, edges: ndarray) -> ndarray:
@@ -29,7 +30,7 @@ def bins_of(x: ndarray, edges: ndarray) -> ndarray:
     in 100 bins in 1 ms, searched for 4."""
     last, first = len(edges) - 2, edges[0]
     width = (float(edges[-1]) - float(first)) / (last + 1)
-    if x.size < LEAST or last >= MOST or not even(edges, width):
+    if x.size < COMPUTED_MIN_ELEMENTS or last >= COMPUTED_MAX_BINS or not even(edges, width):
         return np.minimum(np.searchsorted(edges, x, "right") - 1, last)
     with np.errstate(all="ignore"):  # nan and inf have no bin
         place = ((x - first) * x.dtype.type(1 / width)).astype(np.int64)

@@ -1,5 +1,5 @@
-"""Windows that slide over the spatial dimensions, which come last: their number, how to copy them
-out and add them back, unfold and fold.
+"""Windows that slide over the last, spatial dimensions: their number, copies of windows, sums of
+windows, unfold and fold.
 
 Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding +
 k * dilation`, so one tap over all windows is a strided slice of the input, and the windows for

@@ -208,8 +208,8 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
-    """r laid out as x, lines as images of one row; of volumes, which torch averages and adapts in C
-    order, as it is."""
+    """r laid out as x: lines as images of one row. Volumes stay in C order, in which torch
+    averages."""
     if x.ndim == 3 and not x.flags.c_contiguous:
         return like_images(r[:, :, None], x[:, :, None])[:, :, 0]
     return like_images(r, x) if x.ndim == 4 else r

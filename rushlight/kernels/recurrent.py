@@ -1,4 +1,4 @@
-"""Recurrent layers: one direction of one layer, from its first step to its last, and back through
+"""Recurrent layers: one direction of one layer, from the first step to the last, and back through
 time.
 
 What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H)
@@ -184,8 +184,8 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and
-    c."""
+    """The gradients of the tensors of `lstm`. tensors: those, the results of `lstm`, and the
+    gradients of out, h and c."""
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
@@ -277,7 +277,8 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `gru` took, from that, what it gave, and the gradients of out and h."""
+    """The gradients of the tensors of `gru`. tensors: those, the results of `gru`, and the
+    gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
     out, g_out = rows_of(out), rows_of(g_out)
@@ -340,7 +341,8 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
 
 @site
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `rnn` took, from that, what it gave, and the gradients of out and h."""
+    """The gradients of the tensors of `rnn`. tensors: those, the results of `rnn`, and the
+    gradients of out and h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
     steps = steps_of(x, len(h0), sizes, reverse)
     out, g_out = rows_of(out), rows_of(g_out)

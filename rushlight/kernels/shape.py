@@ -15,8 +15,8 @@ from rushlight.base.memory_format import copy_of, room_like, strides_in
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
 from rushlight.kernels.layout import (
-    FEW,
-    MANY,
+    SHORT_ROW_ELEMENTS,
+    SHORT_ROWS_ELEMENTS,
     copied,
     like_images,
     plain,
@@ -25,12 +25,12 @@ from rushlight.kernels.layout import (
 )
 from rushlight.kernels.summation import added
 
-SMALL = 1 << 16  # elements of a mask that is remembered
+KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the next call
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
-        if x.size < MANY or x.flags.c_contiguous or x.shape[-1] > FEW:
+        if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
             return x.reshape(shape)
         return without_copy(x, shape)
     except ValueError as error:
@@ -166,7 +166,7 @@ def below(rows: int, columns: int, diagonal: int) -> ndarray:
     """What is on a diagonal or below."""
     return (
         remembered(rows, columns, diagonal)
-        if rows * columns <= SMALL
+        if rows * columns <= KEPT_MASK_ELEMENTS
         else np.tri(rows, columns, diagonal, bool)
     )
 

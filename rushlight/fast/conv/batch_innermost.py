@@ -1,5 +1,5 @@
-"""Convolution with the batch innermost, for float32: a vector register holds one number of each of
-as many images as it has lanes.
+"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number of
+another image.
 
 So every place of a result is full vectors, however narrow the images are and however few their
 channels. Nothing is shifted within a register, and of a place on the border only the rows of the

@@ -149,8 +149,8 @@ def layout_of(
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone: how its source is laid out, and what the loops are
-    told."""
+    """The part of a call that depends on the plan alone: the layout of the source, and the loops'
+    arguments."""
 
     lay: Layout
     images: int  # that are laid out at a time

@@ -33,8 +33,8 @@ def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is such a convolution, of one group, and an image is enough for a product of its
-    own.
+    """Whether the convolution has one tap, stride 1 and one group, and an image is large enough for
+    a product.
     """
     return (
         p.dtype == np.float32
