@@ -27,7 +27,14 @@ from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
 from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
+from rushlight.fast.index import (
+    BROADCAST_ROW_ELEMENTS,
+    ELEMENTWISE_ELEMENTS,
+    FRESH_ELEMENTS,
+    HALF_ELEMENTS,
+    HALF_PASSES,
+    PARALLEL_COST,
+)
 from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
 from rushlight.fast.softmax_norm import in_full
@@ -69,8 +76,6 @@ SLOW = {
     np.deg2rad,
     np.rad2deg,
 }  # ufuncs that loops are several times faster than
-SHORT = 16  # numbers that share one, from which a loop takes them
-CONVERSIONS = 40  # passes over float32 that take as long as NumPy's of half precision
 LONGEST = 4000  # characters of an expression
 
 
@@ -84,7 +89,9 @@ class Loop:
             [1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"]
         )
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
-        self.text, self.paid, self.function = text, None, None
+        self.text = text
+        self.paid: Any = None  # the account of a loop that gives NumPy's results to the last bit
+        self.function: Any = None
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
@@ -135,7 +142,7 @@ class Loop:
 
 
 def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
-    """`kernel(*args)`: the op's forward (`of` is ""), or its derivative by one of its inputs."""
+    """`kernel(*args)`: the op's forward (`of` is ""), or the derivative by the input `of`."""
     if of:
         args = in_full(args[0]), *args[1:]
     if any([is_half(a) for a in args]):
@@ -241,7 +248,7 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     ):
         return None
     together = prod(shape[own[-1] + 1 :])
-    return (a.size, together) if together >= SHORT else None
+    return (a.size, together) if together >= BROADCAST_ROW_ELEMENTS else None
 
 
 def in_turns(
@@ -272,7 +279,8 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     half = next((HALVES[dtype] for dtype in dtypes if dtype in HALVES), None)
     if len(dtypes) != 1 or half is HALVES["f2"] and not knows_float16():
         return None
-    given, parameters = [], []
+    given: list[Any] = []
+    parameters: list[str] = []
     at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
     for kind in kinds:
         if kind[0] == "value":
@@ -297,7 +305,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         return None
     formula, dtype, passes = made.text, made.dtype, 0
     if half is not None:
-        passes = CONVERSIONS
+        passes = HALF_PASSES
         if dtype == np.float32:
             formula, dtype = f"{half[1]}({formula})", BITS
     text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], formula)

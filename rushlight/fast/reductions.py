@@ -13,10 +13,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import has_numba
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS, REDUCTION_ROW_ELEMENTS
 
 Dims = tuple[int, ...] | int | None
-SHORT = 32  # numbers of a row, below which a loop is no faster
-MUCH = 1 << 18  # numbers from which all cores share the work
 FLOAT = np.dtype(np.float32)
 
 
@@ -37,7 +36,7 @@ def reduced(name: str, x: ndarray, dims: Dims, keepdim: bool) -> ndarray | None:
     dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
     last = dims is None or sorted([d % x.ndim for d in dims]) == [*range(kept, x.ndim)]
-    if not last or prod(x.shape[kept:]) < SHORT or loops() is None:
+    if not last or prod(x.shape[kept:]) < REDUCTION_ROW_ELEMENTS or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
     shared(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)
@@ -169,7 +168,11 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
 
 
 def shared(
-    loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = MUCH
+    loop: Callable,
+    arguments: tuple,
+    how: tuple[int, ...],
+    size: int,
+    much: int = REDUCTION_PARALLEL_ELEMENTS,
 ) -> None:
     """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
     if size < much:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS
+from rushlight.fast.reductions import FLOAT, loops, shared
 from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
 
@@ -145,7 +146,7 @@ def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndar
     k = 0 if axes is None else len(axes)
     rows = (
         matrix(x, prod(x.shape[k:]))
-        if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k))
+        if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)]
         else None
     )
     return rows if rows is not None and len(rows) > correction else None
@@ -351,7 +352,7 @@ def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
     if arguments[0].ndim == 2:
         getattr(compiled, name + "_across")(*arguments)
         return
-    parts = min(cores(), channels) if size >= MUCH else 1
+    parts = min(cores(), channels) if size >= REDUCTION_PARALLEL_ELEMENTS else 1
     bounds = [channels * k // parts for k in range(parts + 1)]
     pool.run(getattr(compiled, name), [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
 

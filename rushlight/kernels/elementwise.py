@@ -137,7 +137,7 @@ hypot = refusing("iub", np.hypot)
 signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
 
 
-GUESSED = 1 << 10  # numbers from which NumPy's branches cost more than passes without them
+BRANCHLESS_ELEMENTS = 1 << 10  # from which NumPy's branches cost more than passes without branches
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 BOOL = np.dtype(bool)
 CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
@@ -211,7 +211,7 @@ def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndar
     if (
         condition.__class__ is not ndarray
         or like.__class__ is not ndarray
-        or max(condition.size, like.size) < GUESSED
+        or max(condition.size, like.size) < BRANCHLESS_ELEMENTS
     ):
         return None
     dtype, made = like.dtype, []
@@ -300,7 +300,7 @@ def square(x: ndarray) -> ndarray:
 
 
 def round(x: ndarray) -> ndarray:
-    """The nearest whole number, of two the even one; integers stay what they are."""
+    """The nearest whole number, halves to the even one; integers stay."""
     return np.rint(x) if x.dtype.kind in "fV" else x.copy()
 
 
@@ -375,8 +375,8 @@ def sigmoid(x: ndarray) -> ndarray:
         loud(before)
 
 
-BLOCK = 1 << 15
-ZEROS = {np.dtype(t): np.zeros(BLOCK, t) for t in (np.float32, np.float64)}
+BLOCK_ELEMENTS = 1 << 15  # compared with zeros at a time: they stay in the cache
+ZEROS = {np.dtype(t): np.zeros(BLOCK_ELEMENTS, t) for t in (np.float32, np.float64)}
 ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
@@ -384,13 +384,13 @@ def relu(x: ndarray) -> ndarray:
     if (
         x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous
     ):  # beside an array NumPy has vectors: a third of the time
-        if x.size <= BLOCK:
+        if x.size <= BLOCK_ELEMENTS:
             return np.maximum(x, ZEROS[x.dtype][: x.size].reshape(x.shape))
         r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)  # 51,200 in 15 us, not 45
         to = r.reshape(-1)
-        for i in range(0, x.size, BLOCK):
-            part = flat[i : i + BLOCK]
-            np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK])
+        for i in range(0, x.size, BLOCK_ELEMENTS):
+            part = flat[i : i + BLOCK_ELEMENTS]
+            np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK_ELEMENTS])
         return r
     return np.maximum(
         x, ZERO.get(x.dtype, 0)

@@ -65,10 +65,8 @@ def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[n
         place: ndarray = np.zeros((len(x),) + (1,) * n, np.int64)
         for d in range(n):
             at = starts[d] + tap[d]
-            place = (
-                place * size[d]
-                + at[(slice(None), *[slice(None) if i == d else None for i in range(n)])]
-            )
+            along = (slice(None), *[slice(None) if i == d else None for i in range(n)])
+            place = place * size[d] + at[along]
         found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(
             place.shape
         )

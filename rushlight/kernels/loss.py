@@ -106,6 +106,10 @@ def kept_classes(
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 
 
+def single_or_none(weight: ndarray | None) -> ndarray | None:
+    return None if weight is None else single(weight)
+
+
 def nll_loss(
     x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str
 ) -> ndarray:
@@ -114,7 +118,13 @@ def nll_loss(
         x
     ):  # in float32, as torch does: sums in bfloat16 stop at 256
         return np.asarray(
-            nll_loss(single(x), target, single(weight), ignore_index, reduction)
+            nll_loss(
+                single(x),
+                target,
+                weight if weight is None else single(weight),
+                ignore_index,
+                reduction,
+            )
         ).astype(x.dtype)
     t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
     found = x[places(t)]
@@ -143,7 +153,15 @@ def nll_loss_grad(
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
     if reduction == "mean" and is_half(g):  # which has no 70,000 to divide by
         return converted(
-            nll_loss_grad(single(g), target, single(weight), size, ignore_index, reduction), g.dtype
+            nll_loss_grad(
+                single(g),
+                target,
+                weight if weight is None else single(weight),
+                size,
+                ignore_index,
+                reduction,
+            ),
+            g.dtype,
         )
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g

@@ -15,8 +15,8 @@ from rushlight.base.memory_format import copy_of, room_like, strides_in
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
 from rushlight.kernels.layout import (
-    FEW,
-    MANY,
+    SHORT_ROW_ELEMENTS,
+    SHORT_ROWS_ELEMENTS,
     copied,
     like_images,
     plain,
@@ -25,12 +25,12 @@ from rushlight.kernels.layout import (
 )
 from rushlight.kernels.summation import added
 
-SMALL = 1 << 16  # elements of a mask that is remembered
+KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the next call
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
-        if x.size < MANY or x.flags.c_contiguous or x.shape[-1] > FEW:
+        if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
             return x.reshape(shape)
         return without_copy(x, shape)
     except ValueError as error:
@@ -147,26 +147,26 @@ def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = F
     for move, d in zip(moves, axes):
         n = x.shape[d]
         k = (move if back else -move) % n if n else 0
-        before = (slice(None),) * d
-        x = plain(np.concatenate((x[(*before, slice(k, n))], x[(*before, slice(k))]), d))
+        first, last = (*(slice(None),) * d, slice(k)), (*(slice(None),) * d, slice(k, n))
+        x = plain(np.concatenate((x[last], x[first]), d))
     return like_images(x, images)
 
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return where(below(*x.shape[-2:], diagonal), plain(x), np.zeros((), x.dtype))
+    return where(below(x.shape[-2], x.shape[-1], diagonal), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(below(*x.shape[-2:], diagonal - 1), np.zeros((), x.dtype), plain(x))
+    return where(below(x.shape[-2], x.shape[-1], diagonal - 1), np.zeros((), x.dtype), plain(x))
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
     """What is on a diagonal or below."""
     return (
         remembered(rows, columns, diagonal)
-        if rows * columns <= SMALL
+        if rows * columns <= KEPT_MASK_ELEMENTS
         else np.tri(rows, columns, diagonal, bool)
     )
 
@@ -201,8 +201,8 @@ def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
 
 def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
     """Without the dimensions of size 1, or those of `dims` that are."""
-    dims = range(x.ndim) if dims is None else dims
-    return x.reshape([n for i, n in enumerate(x.shape) if n != 1 or i not in dims])
+    kept = [n for i, n in enumerate(x.shape) if n != 1 or dims is not None and i not in dims]
+    return x.reshape(kept)
 
 
 def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
@@ -326,9 +326,13 @@ def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> nda
     r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1 :]), g.dtype)
     g = np.moveaxis(g, -1, dim + 1)
     for k in range(0, size, step):
-        part = g[(*before, slice(None), slice(k, k + step))]
-        r[(*before, slice(k // step, k // step + count), slice(part.shape[dim + 1]))] += part
-    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[(*before, slice(n))])
+        source = (*before, slice(None), slice(k, k + step))
+        part = g[source]
+        first = k // step
+        target = (*before, slice(first, first + count), slice(part.shape[dim + 1]))
+        r[target] += part
+    whole = (*before, slice(n))
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[whole])
 
 
 def contiguous(x: ndarray) -> ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
+from rushlight.kernels.summation import add_reduce
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -67,10 +68,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
         return tuple(
-            [
-                np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t)
-                for t in (x.dtype, np.int64)
-            ]
+            [np.zeros(add_reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)]
         )  # type: ignore
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)

@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 from rushlight.base import threads
-from rushlight.kernels import matmul
+from rushlight.fast import matmul, policy
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_products_of_middle_size_run_on_one_thread(monkeypatch):
         threads.alone(lambda: 1 / 0)
     assert count() == 2
     seen = []
-    monkeypatch.setattr(matmul.spent, "left", float("inf"))  # loops have not begun
+    monkeypatch.setattr(policy.products, "left", float("inf"))  # loops have not begun
     monkeypatch.setattr(
         matmul, "on_one_thread", lambda x, y, out: seen.append((x.shape, y.shape)) or x @ y
     )

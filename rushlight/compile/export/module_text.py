@@ -45,14 +45,11 @@ INSTEAD = {
     ("rushlight.core.tensor", "from_array"): (OURS, "from_array"),
     ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"),
     ("rushlight.base.device", "present"): (OURS, "from_array"),
-    **{
-        ("rushlight.fast.recurrent_loops", name): ("rushlight.kernels.recurrent", name)
-        for cell in ("lstm", "gru", "rnn")
-        for name in (cell, f"{cell}_back")
-    },
     ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
     ("rushlight.fast", "channel_loops"): (OURS, "LOOPS"),
 }
+# Ways whose loops are generated from rules of the op table, which no exported text has.
+NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
 TYPES = {
@@ -149,7 +146,7 @@ class Module(Bundle):
             return super().meaning(module, node)
         kernel: Any = self.tree
         way = SITES[f"{module.rpartition('.')[2]}.{kernel.name}"]
-        function = self.need(way.module, kernel.name)
+        function = None if way.module in NOT_EXPORTED else self.need(way.module, kernel.name)
         return f"{self.need(OURS, 'site')}({function}, {way.elements})"
 
     def definition(self, name: str) -> str:

@@ -82,8 +82,12 @@ def site(way, from_elements):
     """The decorator of a kernel that has a faster way, which gives None where it does not apply."""
 
     def decorator(reference):
+        if way is None:
+            return reference
+
         def run(*args):
-            made = way(*args) if args[0].size >= from_elements else None
+            large = not from_elements or args[0].size >= from_elements
+            made = way(*args) if large else None
             return reference(*args) if made is None else made
 
         return run

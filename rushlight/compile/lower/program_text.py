@@ -34,7 +34,7 @@ from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind, place_of
 from rushlight.core.table import TABLE, entries
 from rushlight.fast.rule_text import SHORT
-from rushlight.kernels.summation import FEW
+from rushlight.kernels.summation import BLAS_ELEMENTS
 from rushlight.ops.linalg.matmul import mm, mv
 from rushlight.ops.math import elementwise as E
 from rushlight.ops.nn.dropout import dropout_mask
@@ -303,7 +303,7 @@ class Lowering:
             self.lines.append(f"np.{op.kernel.__name__}({given}, out={out.name})")
         elif (
             call.runs(reduce.sum)
-            and call.args[0].size < FEW
+            and call.args[0].size < BLAS_ELEMENTS
             and out.dtype == call.args[0].dtype
             and (out.dtype.name in SHORT)
         ):

@@ -24,15 +24,6 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
-from rushlight.fast.conv.thresholds import (
-    WINOGRAD_LARGE_FILTERS,
-    WINOGRAD_MIN_CHANNELS,
-    WINOGRAD_MIN_TILES,
-    WINOGRAD_MIN_TILES_LARGE,
-    WINOGRAD_SUM_TILES,
-    WINOGRAD_TILE_FLOATS,
-    WINOGRAD_TILES,
-)
 from rushlight.fast.conv.tiling import (
     FLOAT,
     Inexact,
@@ -43,9 +34,18 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
+from rushlight.fast.index import (
+    WINOGRAD_LARGE_FILTERS,
+    WINOGRAD_MIN_CHANNELS,
+    WINOGRAD_MIN_TILES,
+    WINOGRAD_MIN_TILES_LARGE,
+    WINOGRAD_SUM_TILES,
+    WINOGRAD_TILE_FLOATS,
+    WINOGRAD_TILES,
+)
+from rushlight.fast.matmul import alone
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import Ints
-from rushlight.kernels.matmul import alone
 
 HALF = np.array([0.5], FLOAT)
 GT = np.array([[1, 0.5, 0.5, 0], [0, 0.5, -0.5, 0], [0, 0.5, 0.5, 1]], FLOAT)

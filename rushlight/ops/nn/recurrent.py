@@ -14,7 +14,7 @@ from rushlight.core.build import build, inner
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS, shared
-from rushlight.fast import recurrent_loops as kernels
+from rushlight.kernels import recurrent as kernels
 from rushlight.kernels.recurrent import bias_and_projection, steps_of
 from rushlight.ops.linalg.matmul import linear
 from rushlight.ops.math.elementwise import add
