@@ -27,6 +27,7 @@ def test_bad_numbers(n):
     assert rushlight.get_num_threads() == before
 
 
+@pytest.mark.faster
 def test_products_of_middle_size_run_on_one_thread(monkeypatch):
     """And leave the number of threads as it was, also after an error."""
     if threads.openblas() is None:

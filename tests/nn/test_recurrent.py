@@ -290,6 +290,7 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
         )
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("seed", range(24))
 def test_loops_are_the_kernels(monkeypatch, seed):
     """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory,

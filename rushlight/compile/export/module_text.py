@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import fast
 from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
 from rushlight.core.table import SHARED, TABLE
@@ -141,12 +142,14 @@ class Module(Bundle):
         return None if self.names[key] == name else self.names[key]
 
     def meaning(self, module: str, node: Any) -> str | None:
-        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it."""
+        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it, unless
+        rushlight.fast is off."""
         if not isinstance(node, ast.Name) or node.id != "site":
             return super().meaning(module, node)
         kernel: Any = self.tree
         way = SITES[f"{module.rpartition('.')[2]}.{kernel.name}"]
-        function = None if way.module in NOT_EXPORTED else self.need(way.module, kernel.name)
+        exported = fast.is_on() and way.module not in NOT_EXPORTED
+        function = self.need(way.module, kernel.name) if exported else None
         return f"{self.need(OURS, 'site')}({function}, {way.elements})"
 
     def definition(self, name: str) -> str:
