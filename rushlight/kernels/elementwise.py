@@ -267,32 +267,38 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
         n = y.item()
-        if n == 2:
-            return x * x
-        if n == 1:
-            return x.copy()
-        if n == 3:
-            return x * x * x
-        if n == 0.5:
-            return np.sqrt(x)
-        if n == -1:
-            return np.reciprocal(x)
-        if n == -0.5:
-            return np.reciprocal(np.sqrt(x))
-        if n == -2:
-            return np.reciprocal(x * x)
+        by_products = SIMPLE_POWERS.get(n)
+        if by_products is not None:
+            return by_products(x)
+        if x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
+            r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
+            return np.copysign(r, x) if n % 2 else r
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
-        if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
-            raise ValueError(
-                "Integers to negative integer powers are not allowed: convert them first, x.float()"
-            )
-        safe = np.power(x, np.maximum(y, 0))  # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
-        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
-        return np.where(y < 0, inverse, safe).astype(x.dtype)
-    if y.ndim == 0 and x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
-        r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
-        return np.copysign(r, x) if n % 2 else r
+        return inverse_power(x, y)
     return np.power(x, y)
+
+
+SIMPLE_POWERS: dict[complex, Callable] = {
+    2: lambda x: x * x,
+    1: lambda x: x.copy(),
+    3: lambda x: x * x * x,
+    0.5: lambda x: np.sqrt(x),
+    -1: lambda x: np.reciprocal(x),
+    -0.5: lambda x: np.reciprocal(np.sqrt(x)),
+    -2: lambda x: np.reciprocal(x * x),
+}
+
+
+def inverse_power(x: ndarray, y: ndarray) -> ndarray:
+    """x^y of integers where some y are negative: 1 / x^|y| in whole numbers, 0 but for x = 1 and
+    -1."""
+    if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
+        raise ValueError(
+            "Integers to negative integer powers are not allowed: convert them first, x.float()"
+        )
+    safe = np.power(x, np.maximum(y, 0))
+    inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
+    return np.where(y < 0, inverse, safe).astype(x.dtype)
 
 
 def square(x: ndarray) -> ndarray:

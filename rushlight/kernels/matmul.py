@@ -31,27 +31,25 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             if x.size * y.shape[-1] > LARGE_PRODUCTS:
                 return large(x, y)
             return of_matrices(x, y)  # small ones cost two thirds of np.matmul's
-        if (
-            y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous
-        ):  # one product, not one for each matrix of x
+        if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:  # one product of them all
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return np.multiply(x, y, order="C")  # outer products: a third of np.matmul's time
-        r = (
-            large(x, y)
-            if 2 < x.ndim == y.ndim and x.size * y.shape[-1] > LARGE_PRODUCTS
-            else np.matmul(x, y)
-        )
+        is_large = 2 < x.ndim == y.ndim and x.size * y.shape[-1] > LARGE_PRODUCTS
+        r = large(x, y) if is_large else np.matmul(x, y)
         return r if r.ndim < 3 or r.flags.c_contiguous else r.copy()
     except ValueError:
-        left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
         if x.shape[-1] == y.shape[-2]:
-            raise  # it is leading dimensions that do not broadcast
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's "
-            "last size "
-            "must be the second's size before the last: transpose one?"
-        ) from None
+            raise  # the leading dimensions do not broadcast
+        raise mismatch(x, y) from None
+
+
+def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
+    left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
+    return RuntimeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's "
+        "last size must be the second's size before the last: transpose one?"
+    )
 
 
 @site
