@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
+from rushlight.base.threads import alone, cores
 from rushlight.fast.index import (
     BLAS_COPIES_PRODUCTS,
     MIN_COLUMNS_OF_TRANSPOSED,
@@ -91,23 +92,10 @@ def suits_flat(m: int, k: int, n: int, y_is_transpose: bool) -> bool:
     return m * k * n > BLAS_COPIES_PRODUCTS and n > 1
 
 
-def cores() -> int:
-    from rushlight.base.threads import cores  # read when first needed
-
-    return cores()
-
-
-@cache
-def alone() -> Callable[..., ndarray]:
-    from rushlight.base.threads import alone  # imported once: an import takes 2 us each time
-
-    return alone
-
-
 def on_one_thread(blas: Callable, x: ndarray, y: ndarray, out: ndarray | None) -> ndarray:
     """A product of middle size on one thread: to wait for other threads takes longer than they save
     (base/threads.py)."""
-    return alone()(blas, x, y, out)
+    return alone(blas, x, y, out)
 
 
 @cache
