@@ -17,7 +17,7 @@ import rushlight
 import rushlight.nn.functional
 from rushlight.creation import factories
 from rushlight.core.build import FUNCTIONS
-from rushlight.core.lazy import complete
+from rushlight.base.lazy import complete
 from rushlight.core.table import TABLE, Op
 
 START = """\

@@ -373,7 +373,7 @@ METHODS = """
 
 
 def names() -> str:
-    """The module `rushlight.core.method_names`."""
+    """The module `rushlight.ops.tensor.method_names`."""
     everything()
     found = sorted(name for name in vars(Tensor).keys() - AT_ONCE if not name.startswith("__"))
     return NAMES.format(textwrap.fill(" ".join(found), 100))
@@ -411,7 +411,7 @@ def namespace(space: str) -> str:
 STUBS: dict[str, Callable[[], str]] = {
     "__init__.pyi": package,
     "_methods.pyi": methods,
-    "core/method_names.py": names,
+    "ops/tensor/method_names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES},
 }
 

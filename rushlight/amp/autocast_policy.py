@@ -19,8 +19,8 @@ from typing import Any
 from rushlight import fft, linalg, nn
 from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.base.lazy import complete
 from rushlight.core.build import FUNCTIONS
-from rushlight.core.lazy import complete
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional

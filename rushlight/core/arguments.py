@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from operator import index
 from typing import Any
@@ -11,13 +11,16 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, describe, explain, unexpected
+from rushlight.base.errors import NoArray, explain, out_of_range, unexpected
+from rushlight.base.higher import Higher
+from rushlight.base.placeholder import Touched
 from rushlight.core.mode import mode
-from rushlight.core.op_errors import MASKED, check_tensors, failure, out_of_range
 from rushlight.core.results import filled
 from rushlight.core.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.core.tensor import Tensor, created, from_array, holder
 from rushlight.core.worlds import TENSORS
+
+op_errors = Higher()  # the words of errors: rushlight/ops/op_errors.py
 
 # -- dimensions ------------------------------------------------------------------------------------
 
@@ -339,7 +342,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
         result = pairs[0][0].dtype
     else:
         if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
-            raise RuntimeError(explain(MASKED))
+            raise RuntimeError(explain(op_errors().MASKED))
         result = dtypes.result_dtype(
             [
                 (dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
@@ -366,30 +369,13 @@ def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
 
 
 def check_numbers(op: Op, operands: Sequence[Any]) -> None:
-    """TypeError for a Python number where the op takes tensors only; one of its operands is a
+    """TypeError for a Python number where the op takes tensors only, or if no operand is a
     tensor."""
     allowed = op.options.get("numbers", "y").split()
-    for name, value in zip(op.inputs, operands):
-        if isinstance(value, Number) and name not in allowed:
-            if not allowed:
-                check_tensors(op, operands)
-            break
-    else:
-        if any(not isinstance(value, Number) for value in operands):
-            return
-    got = ", ".join(type(value).__name__ for value in operands)
-    forms = " or ".join(
-        f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
-        for numbers in ([], *([name] for name in allowed))
-    )
-    raise TypeError(
-        explain(
-            f"{op.called}() received an invalid combination of arguments - got ({got}), but "
-            "expected one "
-            f"of: {forms}",
-            f"make the number a tensor: torch.tensor({operands[0]!r})",
-        )
-    )
+    numbers = [isinstance(value, Number) for value in operands]
+    refused = [is_number and name not in allowed for name, is_number in zip(op.inputs, numbers)]
+    if any(refused) or all(numbers):
+        raise op_errors().misplaced_number(op, operands, allowed)
 
 
 def holds(condition: Tensor) -> bool:
@@ -406,70 +392,11 @@ def holds(condition: Tensor) -> bool:
 
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
-    found = {t._array.dtype for t in tensors if t is not None}
-    if len(found) > 1:
-        names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
-        strict = op.options.get("strict")
-        what = (
-            strict
-            if isinstance(strict, str)
-            else f"{op.called}(): expected inputs to have the same dtype"
-        )
-        raise RuntimeError(
-            explain(
-                f"{what}, but got {names}",
-                "convert one with .to(dtype)",
-                inputs=", ".join(describe(t) for t in tensors),
-            )
-        )
+    if len({t._array.dtype for t in tensors if t is not None}) > 1:
+        raise op_errors().dtypes_differ(op, tensors)
 
 
 # -- arguments that are no arrays ------------------------------------------------------------------
-
-
-class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
-    for the text: it is written when somebody reads it, since each op inside a vmap raises this
-    error once."""
-
-    def __init__(self, text: str, batch: Any, what: str = ""):
-        super().__init__(text)
-        self.batch, self.what = batch, what
-
-    def __str__(self) -> str:
-        text = self.args[0]
-        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
-
-
-class Placeholder:
-    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device
-    "meta" (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched`
-    gives, for what it was asked."""
-
-    __slots__ = ()
-    touched: Callable[[str], Touched]
-
-    def __getattr__(self, name: str) -> Any:
-        raise self.touched(name)
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.touched("NumPy")
-
-    def __iter__(self) -> Iterator:
-        raise self.touched("iteration")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise self.touched("arithmetic of arrays")
-
-    __hash__ = object.__hash__
-    __eq__ = __ne__ = _refuse
-    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
-        __rtruediv__
-    ) = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = (
-        __index__
-    ) = _refuse
-    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
 
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
@@ -487,7 +414,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
             else first_batch(op, args)
         )
     if batch is None:
-        raise failure(op, args, error) from error
+        raise op_errors().failure(op, args, error) from error
     if out is not None:
         raise RuntimeError(
             explain(

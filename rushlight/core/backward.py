@@ -11,6 +11,7 @@ from weakref import WeakSet
 import numpy as np
 
 from rushlight.base.errors import explain, suggesting
+from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
@@ -21,6 +22,7 @@ from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, w
 from rushlight.kernels.summation import add_to
 
 Tensors = Tensor | Sequence[Tensor]
+nan_check = Higher()  # the check of anomaly detection
 # Objects whose method `differentiated(seeds)` is called at the start of each backward with
 # create_graph=True.
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
@@ -353,8 +355,6 @@ def run(
     if create_graph and DOUBLE_BACKWARD_LISTENERS:
         for listener in [*DOUBLE_BACKWARD_LISTENERS]:
             listener.differentiated(seeds)
-    if checks:
-        from rushlight.core.nan_check import check  # loaded when anomaly detection is first used
     asked = None if targets is None else chosen.set(True)
     if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
         world = faster.deferred_world(targets)
@@ -362,7 +362,7 @@ def run(
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
             if checks:
-                check(node, outgoing, checks)
+                nan_check().check(node, outgoing, checks)
                 if not retain and node.saved:
                     let_go(node, node.saved)
             if targets is not None and node in targets:

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rushlight.base.docstring import introduce
 from rushlight.base.errors import NoArray, keywords, suggesting
+from rushlight.base.lazy import expect
+from rushlight.base.placeholder import Touched
 from rushlight.core import families
-from rushlight.core.arguments import Touched, constant
-from rushlight.core.docstring import introduce
+from rushlight.core.arguments import constant
 from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
-from rushlight.core.lazy import expect
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.table import (
@@ -191,7 +192,7 @@ def attach(one: Op) -> None:
                 method(inplace(one), *(f"{name}_" for name in names))
             else:
                 waiting.append((one, names))
-                expect(*(f"{name}_" for name in names))
+                expect(Tensor, *(f"{name}_" for name in names))
 
 
 waiting: (

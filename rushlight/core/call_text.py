@@ -29,6 +29,7 @@ from rushlight.core.arguments import (
     binder,
     constant,
     left_out,
+    op_errors,
     otherwise,
     promoted,
     same_dtype,
@@ -37,7 +38,6 @@ from rushlight.core.arguments import (
 from rushlight.core.clock import Writes, tick
 from rushlight.core.mode import mode
 from rushlight.core.node import Output, outside, remember, share_writes, user
-from rushlight.core.op_errors import check_tensors, failure
 from rushlight.core.results import filled, into, result_type
 from rushlight.core.table import FLOATING, TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
@@ -70,7 +70,7 @@ def source(op: Op, view: bool = False) -> str:
         "except NoArray as error:",
         "    return filled(out, error.instead(op.name, *args, **kwargs))",
         f"except {'Exception' if view else 'AttributeError'} as error:",
-        "    raise failure(op, args, error) from error",
+        "    raise op_errors().failure(op, args, error) from error",
         *said.checked(),
         "try:",
         *indented(folded("result = kernel(", said.given(), ")")),
@@ -272,7 +272,7 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
                     return made
     given = [v for v in operands if v is not None]
     if not given:
-        check_tensors(op, operands)
+        op_errors().check_tensors(op, operands)
     there = iter(promoted(op, given))
     return [None if v is None else next(there) for v in operands]
 
@@ -282,7 +282,7 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
     tensors = tuple(values[place])
     for t in tensors:
         if t.__class__ is not Tensor:  # a class of the user's, or no tensor
-            check_tensors(op, [*values[:place], tensors, *values[place + 1 :]])
+            op_errors().check_tensors(op, [*values[:place], tensors, *values[place + 1 :]])
             break
     try:
         if one_dtype and len({t._array.dtype for t in tensors}) > 1:
@@ -358,7 +358,7 @@ SCOPE = {
     "user": user,
     "remember": remember,
     "otherwise": otherwise,
-    "failure": failure,
+    "op_errors": op_errors,
     "into": into,
     "finish": finish,
     "check_one_dtype": check_one_dtype,

@@ -21,11 +21,11 @@ from rushlight.base.errors import NoArray
 from rushlight.base.size import in_order
 from rushlight.core.arguments import (
     check_numbers,
-    check_tensors,
     constant,
     known,
     named,
     numpy_spellings,
+    op_errors,
     otherwise,
     promoted,
     reduced_dims,
@@ -89,7 +89,7 @@ def unary(op: Op) -> Callable:
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
         except Exception as error:
-            check_tensors(op, (input,))
+            op_errors().check_tensors(op, (input,))
             if floating and a.dtype in INTEGERS:
                 return call(promoted(op, (input,))[0], out=out)
             return otherwise(op, (input,), error, out)
@@ -131,7 +131,7 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
             f"'{type(other).__name__}' object"
         )
     if op.options.get("strict"):
-        check_tensors(op, (input, other))
+        op_errors().check_tensors(op, (input, other))
         same_dtype(op, (input, other))
     return promoted(op, (input, other))
 

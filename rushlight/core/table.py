@@ -222,7 +222,7 @@ OPTIONS = {
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their "
     "tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
-    "boolean": "False if bool tensors are refused (failures.py has the words)",
+    "boolean": "False if bool tensors are refused (ops/op_errors.py has the words)",
     "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole "
     "number",
     "fused": "False where a compiled loop may not write the formula out: it is the mathematics, "

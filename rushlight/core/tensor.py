@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     class Methods:
-        """The base class whose attributes load methods on first use (core/lazy.py). Tensor's own
+        """The base class whose attributes load methods on first use (base/lazy.py). Tensor's own
         methods come first."""
 
         __slots__ = ()
@@ -77,7 +77,7 @@ class Tensor(Methods):
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "_node"):
             # the __new__ of a user's subclass has filled the slots already
-            # (core/tensor_copy_pickle.py)
+            # (ops/tensor/tensor_copy_pickle.py)
             return
         array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
         self._array, self._node, self._grad, self._viewing, self._writes = (
@@ -423,7 +423,7 @@ class Tensor(Methods):
             return self._array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
-        from rushlight.core.printing import format_tensor  # loaded when the first tensor is printed
+        from rushlight.base.printing import format_tensor  # loaded when the first tensor is printed
 
         return format_tensor(
             self._array,

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.lazy import next_part
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.clock import tick
-from rushlight.core.engine import second_time
+from rushlight.core.engine import graph_errors
 from rushlight.core.faster import faster, least
-from rushlight.core.lazy import next_part
 from rushlight.core.node import Node, Output, unpacked
 from rushlight.core.table import SHARED, Op, parameters, rebind
 from rushlight.core.tensor import Tensor, created, from_array
@@ -387,7 +387,7 @@ def tensor_parts(g: dict, facts: tuple) -> list:
 def saved_tensors(self: Node) -> tuple[Tensor, ...]:
     """The tensors that the node keeps for its rules. RuntimeError once the graph was freed."""
     if self.saved is None:
-        raise second_time(self)
+        raise graph_errors().second_time(self)
     names = self.op.saves if self.op is not None else ()
     found: list[Tensor] = []
     for name, item in zip(names, map(unpacked, self.saved)):
@@ -422,7 +422,7 @@ def saved_by_name(op: Op) -> dict[str, property]:
 def saved_at(i: int, output: bool) -> property:
     def read(node: Node) -> Any:
         if node.saved is None:
-            raise second_time(node)
+            raise graph_errors().second_time(node)
         item = unpacked(node.saved[i])
         return saved_output(node, item) if output and item is not None else item
 

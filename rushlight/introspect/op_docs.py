@@ -26,8 +26,9 @@ from html import escape
 from types import CodeType
 from typing import Any
 
+from rushlight.base import lazy
 from rushlight.base.errors import meant
-from rushlight.core import families, lazy
+from rushlight.core import families
 from rushlight.core.build import elementwise, offered
 from rushlight.core.call_text import source
 from rushlight.core.table import NAMESPACES, TABLE, Op

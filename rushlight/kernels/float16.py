@@ -22,7 +22,7 @@ APART = {
 
 
 def is_half(a: Any) -> bool:
-    """Also of what only looks like an array (core/arguments.py), which says so when it is
+    """Also of what only looks like an array (base/placeholder.py), which says so when it is
     converted."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")

@@ -11,11 +11,11 @@ from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.core.arguments import listed, sizes, wrap
 from rushlight.core.build import composite
-from rushlight.core.op_errors import mismatch
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import detached, register, register_all, released
 from rushlight.kernels.shape import keys_of
+from rushlight.ops.op_errors import mismatch
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 
