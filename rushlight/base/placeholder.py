@@ -1,4 +1,4 @@
-"""What takes the place of a tensor's array and is none: a batch of vmap, a shape without numbers."""
+"""Objects that take the place of a tensor's array: a batch of vmap, a shape without numbers."""
 
 from __future__ import annotations
 

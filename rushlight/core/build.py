@@ -15,7 +15,7 @@ from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
 from rushlight.core import families
 from rushlight.core.arguments import constant
-from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
+from rushlight.core.faster import dispatching, faster, has_own_way, least_by_dtype
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.table import (
@@ -70,9 +70,9 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
             return r
         return led(r, *args[: last + 1])
 
-    least = least_by_bytes(op)
+    least = least_by_dtype(op)
     return lambda *args: (
-        stay(*args) if args[0].size < least[args[last].itemsize] else faster(op, "", stay, *args)
+        stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
     )
 
 
@@ -217,7 +217,7 @@ def inplace(one: Op) -> Callable:
     at_once_too = (
         isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
     )
-    kernel, least = one.kernel if at_once_too else None, least_by_bytes(one)
+    kernel = one.kernel if at_once_too else None
     single, name, floating, answers = (
         len(one.inputs) == 1,
         one.name + "_",
@@ -252,9 +252,7 @@ def inplace(one: Op) -> Callable:
         a = input._array
         if floating and a.dtype.kind in "iub":  # np.reciprocal has integers too
             raise TypeError
-        if a.size >= least[a.itemsize] and is_half(
-            a
-        ):  # 16-bit floats have a faster way, out of place
+        if is_half(a):  # 16-bit floats have a faster way, out of place
             raise TypeError
         if single:
             kernel(a, out=a)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.base.dtypes import HALVES, dtype, float32, float64
 from rushlight.base.errors import NoArray
 from rushlight.base.size import in_order
 from rushlight.core.arguments import (
@@ -32,7 +32,7 @@ from rushlight.core.arguments import (
     same_dtype,
 )
 from rushlight.core.clock import tick
-from rushlight.core.faster import faster, least, least_by_bytes
+from rushlight.core.faster import faster, least, least_by_dtype
 from rushlight.core.mode import mode
 from rushlight.core.node import Node, remember, user
 from rushlight.core.results import filled, into
@@ -42,7 +42,6 @@ from rushlight.core.worlds import saved_by_name, vjp
 from rushlight.kernels.layout import led, with_strides
 
 new = object.__new__
-HALVES = (float16, bfloat16)
 INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
 
 
@@ -75,7 +74,7 @@ def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_bytes(op)
+    least = least_by_dtype(op)
     ordered = op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
@@ -85,7 +84,7 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input._array
-            r = kernel(a) if a.size < least[a.itemsize] else faster(op, "", kernel, a)
+            r = kernel(a) if a.size < least[a.dtype] else faster(op, "", kernel, a)
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
         except Exception as error:
@@ -97,7 +96,7 @@ def unary(op: Op) -> Callable:
             r = asarray(r)
         if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
-        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+        if ordered and a.dtype.kind == "c":
             return otherwise(op, (input,), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -140,7 +139,7 @@ def beside_number(*operands: Any) -> dtype | None:
     """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor
     of another dtype."""
     for t, n in (operands, operands[::-1]):
-        if isinstance(t, Tensor) and t.dtype in HALVES:
+        if isinstance(t, Tensor) and t._array.dtype in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
             if (
@@ -191,7 +190,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     operand of unknown types."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_bytes(op)
+    least = least_by_dtype(op)
     ordered = op.options.get("ordered")
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     by_elements = not op.options.get("strict")
@@ -218,12 +217,13 @@ def binary(op: Op, asks: bool = False) -> Callable:
             b = other._array
         except (AttributeError, NoArray):
             return slow(input, other, out)
-        if a.dtype is not b.dtype:
+        dtype = a.dtype
+        if dtype is not b.dtype:
             return slow(input, other, out)
-        if floating and a.dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
+        if floating and dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < least[a.itemsize] else faster(op, "", kernel, a, b)
+            r = kernel(a, b) if a.size < least[dtype] else faster(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
@@ -232,7 +232,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             by_elements and not a.flags.c_contiguous
         ):  # products lie in C order, however their operands do
             r = led(r, a, b)
-        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+        if ordered and a.dtype.kind == "c":
             return otherwise(
                 op, (input, other), TypeError("complex numbers are not supported"), out
             )

@@ -11,6 +11,9 @@ from functools import cache
 from math import inf
 from typing import Any
 
+import numpy as np
+
+from rushlight.base.dtypes import DTYPES, HALVES
 from rushlight.base.faster import index, plugged
 
 # Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of
@@ -46,13 +49,19 @@ def least(op: Any, of: str = "", of_half: bool = False) -> float:
     return inf if found is None else found.least(op, of, of_half)
 
 
-def least_by_bytes(op: Any) -> tuple[float, ...]:
-    """`least(op)` of arrays whose elements take that many bytes: least_by_bytes(op)[a.itemsize].
-    inf for all sizes if the op's kernel is `dispatching`."""
-    half, other = (
-        (inf, inf) if hasattr(op.kernel, "reference") else (least(op, of_half=True), least(op))
-    )
-    return tuple([half if size == 2 else other for size in range(65)])
+def least_by_dtype(op: Any) -> dict[np.dtype, float]:
+    """`least(op)` of arrays of each dtype. inf for all dtypes if the op's kernel is
+    `dispatching`."""
+    if hasattr(op.kernel, "reference"):
+        return by_dtype(inf, inf)
+    return by_dtype(least(op), least(op, of_half=True))
+
+
+@cache
+def by_dtype(elements: float, of_half: float) -> dict[np.dtype, float]:
+    """{dtype: elements}, or `of_half` for 16-bit floats. One table for all ops with these
+    numbers."""
+    return {d.numpy: of_half if d.numpy in HALVES else elements for d in DTYPES}
 
 
 def has_own_way(op: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.dtypes import HALVES
 from rushlight.base.lazy import next_part
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.clock import tick
@@ -28,7 +29,6 @@ ARRAYS: dict[str, Any] = {
     "__builtins__": builtins,
     "__name__": __name__,
 }  # the name: warnings are filtered by it
-HALVES = "eE"  # dtype.char of float16 and bfloat16
 TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
@@ -101,7 +101,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool
         conjugate = "[None if x is None else conj(x) for x in g]"
     scalars = world == "arrays" and op.elementwise and not of_half and not several
     if scalars:
-        lines += ["if g.dtype.char in HALVES:", "    return of_halves(node, g)"]
+        lines += ["if g.dtype in HALVES:", "    return of_halves(node, g)"]
     lines += [f"is_complex = {is_complex}", "if is_complex:", f"    g = {conjugate}"]
     rules = gradients(op, world, kept, of_half)
     if scalars:  # NumPy multiplies two of its numbers in 55 ns, one and an array in 650
@@ -128,7 +128,7 @@ def backward_source(op: Op, world: str, kept: bool, several: bool, of_half: bool
 def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
     """Gradients in half precision if that of the first output is: mean and variance, that rules
     read, are in single."""
-    if g is None or g.dtype.itemsize != 2 or not g.is_floating_point():
+    if g is None or g._array.dtype not in HALVES:
         return found
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
 
