@@ -297,7 +297,7 @@ def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
         array = np.asarray(value).astype(dtype)  # wraps around as torch's does
     else:
         array = np.asarray(value, dtype)
-        if dtype in dtypes.HALVES and float(array) != value == value:
+        if dtype.char in dtypes.HALVES and float(array) != value == value:
             return None
     array.flags.writeable = False
     return from_array(array)

@@ -15,9 +15,10 @@ from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
 from rushlight.core import families
 from rushlight.core.arguments import constant
-from rushlight.core.faster import dispatching, faster, has_own_way, least_by_dtype
+from rushlight.core.faster import LeastByDtype, dispatching, faster, has_own_way
 from rushlight.core.mode import mode
 from rushlight.core.results import into
+from rushlight.core.saved import save_function
 from rushlight.core.table import (
     BOOL,
     FLOATING,
@@ -33,7 +34,7 @@ from rushlight.core.table import (
 )
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import assign, wrote
-from rushlight.core.worlds import ARRAYS, TENSORS, rebind, save_function
+from rushlight.core.worlds import ARRAYS, TENSORS, rebind
 from rushlight.kernels.float16 import in_single, is_half
 from rushlight.kernels.layout import led
 
@@ -70,7 +71,7 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
             return r
         return led(r, *args[: last + 1])
 
-    least = least_by_dtype(op)
+    least = LeastByDtype(op)
     return lambda *args: (
         stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
     )

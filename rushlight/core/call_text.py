@@ -39,10 +39,10 @@ from rushlight.core.clock import Writes, tick
 from rushlight.core.mode import mode
 from rushlight.core.node import Output, outside, remember, share_writes, user
 from rushlight.core.results import filled, into, result_type
+from rushlight.core.saved import saved_items
 from rushlight.core.table import FLOATING, TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import register
-from rushlight.core.worlds import saved_items
 
 
 @lru_cache(maxsize=2048)

@@ -32,13 +32,14 @@ from rushlight.core.arguments import (
     same_dtype,
 )
 from rushlight.core.clock import tick
-from rushlight.core.faster import faster, least, least_by_dtype
+from rushlight.core.faster import LeastByDtype, faster, least
+from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
 from rushlight.core.mode import mode
 from rushlight.core.node import Node, remember, user
 from rushlight.core.results import filled, into
+from rushlight.core.saved import saved_by_name
 from rushlight.core.table import FLOATING, Op, node_name
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import saved_by_name, vjp
 from rushlight.kernels.layout import led, with_strides
 
 new = object.__new__
@@ -59,10 +60,23 @@ def node_class(op: Op, **how: Any) -> type[Node]:
             **several,
             **saved_by_name(op),
             "__module__": "rushlight.autograd",
-            "arrays": vjp(op, "arrays", **how),
-            "tensors": vjp(op, "tensors", **how),
+            "arrays": vjp(op, AS_ARRAYS, how),
+            "tensors": vjp(op, AS_TENSORS, how),
         },
     )
+
+
+def vjp(op: Op, world: World, how: dict[str, Any]) -> Callable:
+    """(node, g) -> gradients of the inputs: written from the rules with the first backward."""
+
+    def first(node: Any, g: Any) -> Any:
+        from rushlight.core.backward_text import written
+
+        run = written(op, world, **how)
+        setattr(op.node_class, world.method, run)
+        return run(node, g)
+
+    return first
 
 
 def needs(op: Op, saved: str) -> tuple[bool, ...]:
@@ -74,7 +88,7 @@ def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_dtype(op)
+    least = LeastByDtype(op)
     ordered = op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
@@ -139,7 +153,7 @@ def beside_number(*operands: Any) -> dtype | None:
     """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor
     of another dtype."""
     for t, n in (operands, operands[::-1]):
-        if isinstance(t, Tensor) and t._array.dtype in HALVES:
+        if isinstance(t, Tensor) and t._array.dtype.char in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
             if (
@@ -190,7 +204,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     operand of unknown types."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_dtype(op)
+    least = LeastByDtype(op)
     ordered = op.options.get("ordered")
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     by_elements = not op.options.get("strict")
@@ -232,7 +246,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             by_elements and not a.flags.c_contiguous
         ):  # products lie in C order, however their operands do
             r = led(r, a, b)
-        if ordered and a.dtype.kind == "c":
+        if ordered and dtype.kind == "c":
             return otherwise(
                 op, (input, other), TypeError("complex numbers are not supported"), out
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dtypes import DTYPES, HALVES
+from rushlight.base.dtypes import HALVES
 from rushlight.base.faster import index, plugged
 
 # Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of
@@ -49,19 +49,17 @@ def least(op: Any, of: str = "", of_half: bool = False) -> float:
     return inf if found is None else found.least(op, of, of_half)
 
 
-def least_by_dtype(op: Any) -> dict[np.dtype, float]:
-    """`least(op)` of arrays of each dtype. inf for all dtypes if the op's kernel is
-    `dispatching`."""
-    if hasattr(op.kernel, "reference"):
-        return by_dtype(inf, inf)
-    return by_dtype(least(op), least(op, of_half=True))
+class LeastByDtype(dict):
+    """{dtype: `least(op)` of arrays of this dtype}, filled as dtypes are met. inf for all dtypes if
+    the op's kernel is `dispatching`."""
 
+    def __init__(self, op: Any):
+        known = hasattr(op.kernel, "reference")
+        self.elements, self.of_half = (inf, inf) if known else (least(op), least(op, of_half=True))
 
-@cache
-def by_dtype(elements: float, of_half: float) -> dict[np.dtype, float]:
-    """{dtype: elements}, or `of_half` for 16-bit floats. One table for all ops with these
-    numbers."""
-    return {d.numpy: of_half if d.numpy in HALVES else elements for d in DTYPES}
+    def __missing__(self, dtype: np.dtype) -> float:
+        found = self[dtype] = self.of_half if dtype.char in HALVES else self.elements
+        return found
 
 
 def has_own_way(op: Any) -> bool:

@@ -1,7 +1,8 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
-The engine is written once. What differs between the two worlds stands here, as methods. A faster
-world plugs in from outside: `rushlight.fast.backward_chains.Deferred`."""
+The engine is written once, and so is the writer of backward's text (core/backward_text.py). What
+differs between the two worlds stands here, as methods. A faster world plugs in from outside:
+`rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.core.faster import Site, dispatching
 from rushlight.core.node import Node
-from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels.summation import added
 
 
@@ -41,6 +44,10 @@ class Arrays:
     """Gradients are arrays; nothing is recorded."""
 
     __slots__ = ()
+    method = "arrays"  # the node's method that runs the rules in this world
+    names = ARRAYS  # what the names in rules mean
+    # the line that gives a reduction's gradient its reduced dimensions
+    g_kept = ["if g.ndim:", "    g = g.reshape(saved[-1])"]
     records = False  # whether backward is recorded itself, for higher derivatives
     # (g, node) -> the gradient as the node's rules take it; None: as it is
     arriving: Callable[[Any, Node], Any] | None = None
@@ -87,11 +94,50 @@ class Arrays:
         """The gradient as `.grad` of a tensor with `retain_grad()`."""
         return from_array(t._array.copy())
 
+    @staticmethod
+    def parts(g: dict, facts: tuple) -> list:
+        """The gradient of each output as a list: zeros for an output without a gradient, None for
+        an output that has none."""
+        return [
+            g[i] if i in g else fact if fact is None else np.zeros(*fact)
+            for i, fact in enumerate(facts)
+        ]
+
+    # -- the text of backward --
+
+    @staticmethod
+    def kind(g: str) -> str:
+        """The expression for the kind of a gradient's dtype: 'c' for complex numbers."""
+        return f"{g}.dtype.kind"
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        """The expression for what is saved under this name, as the rule is given it. `at`: the
+        expression for the item that the node keeps."""
+        if name == "tensors":
+            return f"[t._array for t in {at}]"
+        if name in op.inputs:
+            return f"{at}._array" if op.elementwise else f"(None if {at} is None else {at}._array)"
+        return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
+
+
+class Numbers(Arrays):
+    """Gradients are NumPy's scalars: the world of arrays, where all saved arrays are 0-d."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        return f"{at}._array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
+
 
 class Tensors:
     """Gradients are tensors; the rules run as ops, which may be recorded."""
 
     __slots__ = ()
+    method = "tensors"
+    names = TENSORS
+    g_kept = ["g = reshape(g, saved[-1])"]
     records = True
     arriving = None
 
@@ -128,6 +174,25 @@ class Tensors:
     def retained(t: Tensor) -> Tensor:
         return t
 
+    @staticmethod
+    def parts(g: dict, facts: tuple) -> list:
+        return [
+            g[i] if i in g else fact if fact is None else created(from_array(np.zeros(*fact)))
+            for i, fact in enumerate(facts)
+        ]
+
+    @staticmethod
+    def kind(g: str) -> str:
+        return f"{g}._array.dtype.kind"
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        outputs = op.options.get("outputs", "").split()
+        if name == "out":
+            output = f"saved_output(node, {at})"
+            return f"reshape({output}, saved[-1])" if kept else output
+        return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
+
 
 World = Arrays | Tensors
-AS_ARRAYS, AS_TENSORS = Arrays(), Tensors()
+AS_ARRAYS, AS_NUMBERS, AS_TENSORS = Arrays(), Numbers(), Tensors()

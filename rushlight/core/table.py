@@ -162,6 +162,11 @@ def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
+def ruled_inputs(op: Op) -> list[str]:
+    """The inputs that have an edge: all but a list of tensors without a rule."""
+    return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
+
+
 def node_name(name: str) -> str:
     """The name of the op's nodes, as torch forms it: log_softmax -> LogSoftmaxBackward0."""
     return "".join(part.capitalize() for part in name.split("_")) + "Backward0"

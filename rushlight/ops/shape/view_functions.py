@@ -9,13 +9,12 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import listed, sizes, wrap
+from rushlight.core.arguments import listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import detached, register, register_all, released
 from rushlight.kernels.shape import keys_of
-from rushlight.ops.op_errors import mismatch
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 
@@ -338,7 +337,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError as error:
         raise RuntimeError(
-            explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
+            explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
         ) from error
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
