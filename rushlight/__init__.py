@@ -70,6 +70,7 @@ from rushlight.core.tensor import Tensor
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"
 _engine.graph_errors.module = "rushlight.autograd.graph_errors"
 _backward.nan_check.module = "rushlight.autograd.nan_check"
+_backward.batched_grad.module = "rushlight.func.batched_grad"
 factories.meta_tensors.module = "rushlight.ops.meta.meta_tensors"
 ops.aten_namespace.module = "rushlight.autograd.aten"
 

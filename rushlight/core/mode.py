@@ -137,24 +137,14 @@ class Mode:
         checks: str = "",
         batch: Any = None,
     ):
-        self.grad, self.inference, self.watch, self.checks, self.batch = (
-            grad,
-            inference,
-            watch,
-            checks,
-            batch,
-        )
+        self.grad, self.inference, self.watch = grad, inference, watch
+        self.checks, self.batch = checks, batch
 
     def but(self, **changes: Any) -> Mode:
         """A copy with some fields changed."""
         m = object.__new__(Mode)
-        m.grad, m.inference, m.watch, m.checks, m.batch = (
-            self.grad,
-            self.inference,
-            self.watch,
-            self.checks,
-            self.batch,
-        )
+        m.grad, m.inference, m.watch = self.grad, self.inference, self.watch
+        m.checks, m.batch = self.checks, self.batch
         for name, value in changes.items():
             setattr(m, name, value)
         return m

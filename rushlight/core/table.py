@@ -64,13 +64,8 @@ class Op:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         tensors = code.co_posonlyargcount
         self.name = ""
-        self.forward, self.family, self.result, self.doc, self.options = (
-            forward,
-            family,
-            result,
-            doc,
-            options,
-        )
+        self.forward, self.family, self.result = forward, family, result
+        self.doc, self.options = doc, options
         self.inputs, self.settings = names[:tensors], names[tensors:]
         defaults = forward.__defaults__ or ()
         self.defaults = dict(zip(names[len(names) - len(defaults) :], defaults))
@@ -147,13 +142,8 @@ def in_namespace(name: str) -> bool:
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     """The same code, its names looked up in `world`."""
-    return FunctionType(
-        function.__code__,
-        world,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
+    named = function.__name__, function.__defaults__, function.__closure__
+    return FunctionType(function.__code__, world, *named)
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:

@@ -80,13 +80,8 @@ class Tensor(Methods):
             # (ops/tensor/tensor_copy_pickle.py)
             return
         array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
-        self._array, self._node, self._grad, self._viewing, self._writes = (
-            array,
-            None,
-            None,
-            None,
-            None,
-        )
+        self._array, self._node, self._grad = array, None, None
+        self._viewing, self._writes = None, None
 
     # -- shape, dtype, device, memory --------------------------------------------------------------
 
@@ -425,14 +420,8 @@ class Tensor(Methods):
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
         from rushlight.base.printing import format_tensor  # loaded when the first tensor is printed
 
-        return format_tensor(
-            self._array,
-            self.dtype,
-            self.requires_grad,
-            name,
-            prefix=prefix,
-            contents=tensor_contents,
-        )
+        shown = self._array, self.dtype, self.requires_grad, name
+        return format_tensor(*shown, prefix=prefix, contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
         known = self._array.ndim == 0 and not self.is_meta
@@ -450,13 +439,8 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Tensor):
         self.tensor = ref(tensor)
-        self.edges, self.saved, self.seq, self.shape, self.where = (
-            (),
-            (),
-            0,
-            tensor._array.shape,
-            None,
-        )
+        self.edges, self.saved, self.seq = (), (), 0
+        self.shape, self.where = tensor._array.shape, None
 
     @property
     def variable(self) -> Tensor | None:

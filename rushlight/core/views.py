@@ -204,6 +204,8 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
             raise
         error.batch.written(x, r)  # inside vmap
     except ValueError as error:
+        from rushlight.kernels.layout import without_repeats  # rare
+
         if (once := without_repeats(x._array, r._array)) is not None:
             np.copyto(*once, casting="unsafe")
             return wrote(x)
@@ -216,40 +218,6 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
             )
         ) from error
     wrote(x)
-
-
-def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
-    write there).
-
-    None if r has different elements for repeats of one element of `a`, if elements overlap
-    otherwise (windows), or if the memory is read-only."""
-    from rushlight.base.array_memory import (  # rare: kept out of the import of rushlight
-        address,
-        owner,
-    )
-    from rushlight.kernels.layout import Memory
-
-    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
-    r = np.broadcast_to(r, a.shape)
-    if (
-        not isinstance(a, np.ndarray)
-        or not owner(a).flags.writeable
-        or any(again and step for again, step in zip(repeated, r.strides))
-    ):
-        return None
-    first = *(slice(1) if again else slice(None) for again in repeated), ...
-    once = a[first]
-    reached = (
-        a.itemsize
-    )  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
-    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
-        if step < reached:
-            return None
-        reached += step * (n - 1)
-    return np.asarray(
-        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
-    ).view(a.dtype), r[first]
 
 
 def wrote(x: Tensor) -> None:
