@@ -418,6 +418,6 @@ STUBS: dict[str, Callable[[], str]] = {
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
     for file, write in STUBS.items():
-        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(write())
         print(folder / file)

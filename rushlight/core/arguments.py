@@ -48,14 +48,13 @@ def wrap_new(dim: Any, ndim: int) -> int:
 
 
 def listed(numbers: Any) -> tuple:
-    """One number, or several; a tensor of no dimensions is one."""
-    if numbers.__class__ is int:  # 0.1 us, to ask for Iterable takes 0.4
+    """A tuple of one number or of several; a 0-d tensor is one number."""
+    if numbers.__class__ is int:  # 0.1 us; `isinstance(numbers, Iterable)` takes 0.4
         return (numbers,)
-    return (
-        tuple(numbers)
-        if isinstance(numbers, Iterable) and getattr(numbers, "ndim", 1)
-        else (numbers,)
-    )
+    if numbers.__class__ is tuple:
+        return numbers
+    several = isinstance(numbers, Iterable) and getattr(numbers, "ndim", None) != 0
+    return tuple(numbers) if several else (numbers,)
 
 
 def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
@@ -123,7 +122,6 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     names = op.inputs + op.settings
     order = op.options.get("order", " ".join(names)).split()  # as the user gives them
     place = [names.index(name) for name in order]
-    straight = place == list(range(len(names)))
     public = {**PUBLIC, **op.options.get("names", {})}
     position = {n: i for i, n in enumerate(names)} | {
         public.get(name, name): i for i, name in enumerate(names)
@@ -132,59 +130,68 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     template = [op.defaults.get(name, missing) for name in names]
     variadic = op.options.get("variadic")
     gather_at = order.index(variadic) if variadic else len(names)
-    optional = [i for i, name in enumerate(names) if name in op.defaults]
-    normal = [
-        (i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)
+    roles = [
+        (i, ROLES[name], name in op.defaults)
+        for i, name in enumerate(names)
+        if name in ROLES and i >= len(op.inputs)
     ]
-    required = [i for i, name in enumerate(names) if name not in op.defaults]
-    only = (
-        normal[0][1] if normal and len(names) == 2 and names[0] == "x" else None
-    )  # x.reshape(2, 3)
-    sized = variadic == "shape"
+    short = short_way(op, names)
 
-    def bind(args: Sequence, kwargs: dict) -> Sequence:
-        if (
-            only is not None
-            and not kwargs
-            and (len(args) > 1 if variadic else len(args) == 2 and args[1] is not None)
-        ):
-            x, first = args[0], args[1]
-            if variadic and (len(args) > 2 or first.__class__ is int):
-                first = args[1:]
-            return x, tuple(map(index, first)) if sized and first.__class__ is tuple else only(
-                first, x._array.ndim
-            )
-        values = template.copy()
+    def bind(args: Sequence, kwargs: dict) -> tuple:
+        if short is not None and not kwargs and (found := short(args)) is not None:
+            return found
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
+        values = placed(args, kwargs)
+        if roles:
+            ndim = dimensions(values[0])
+            for i, role, optional in roles:
+                if values[i] is not None or not optional:
+                    values[i] = role(values[i], ndim)
+        return tuple(values)
+
+    def placed(args: Sequence, kwargs: dict) -> list:
+        """All arguments, each in its place in the entry. TypeError if one is missing or unknown."""
+        values = template.copy()
         if len(args) > len(values):
             raise TypeError(
                 f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given"
             )
-        if straight:
-            values[: len(args)] = args
-        else:
-            for i, value in zip(place, args):
-                values[i] = value
+        for i, value in zip(place, args):
+            values[i] = value
         for name, value in kwargs.items():
             name = name if name in position else NUMPY.get(name, name)
             if name not in position:
                 raise unexpected(op.called, name, [public.get(n, n) for n in names])
             values[position[name]] = value
-        if any([values[i] is missing for i in required]):  # `in` would ask the tensors, by ==
+        if any([value is missing for value in values]):  # `in` would compare tensors by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
             raise TypeError(f"{op.called}() missing required argument: {', '.join(lacking)}")
-        return normalised(values) if normal else tuple(values)
-
-    def normalised(values: list) -> tuple:
-        ndim = dimensions(values[0])
-        for i, role in normal:
-            value = values[i]
-            if value is not None or i not in optional:
-                values[i] = role(value, ndim)
-        return tuple(values)
+        return values
 
     return bind
+
+
+def short_way(op: Op, names: tuple[str, ...]) -> Callable[[Sequence], tuple | None] | None:
+    """args -> (x, the setting) for an op of one tensor and one setting, such as x.reshape(2, 3);
+    None if the arguments are bound in the long way. None for other ops."""
+    if len(names) != 2 or names[0] != "x" or names[1] not in ROLES or op.inputs != ("x",):
+        return None
+    role, variadic = ROLES[names[1]], op.options.get("variadic")
+
+    def several(args: Sequence) -> tuple | None:
+        if len(args) < 2:
+            return None
+        x, first = args[0], args[1]
+        numbers = args[1:] if len(args) > 2 or first.__class__ is int else first
+        return x, role(numbers, x._array.ndim)
+
+    def one(args: Sequence) -> tuple | None:
+        if len(args) != 2 or args[1] is None:
+            return None
+        return args[0], role(args[1], args[0]._array.ndim)
+
+    return several if variadic else one
 
 
 def left_out(op: Op) -> tuple[int, tuple]:

@@ -215,31 +215,18 @@ def in_place_forms() -> None:
 
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
-    at_once_too = (
-        isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
-    )
-    kernel = one.kernel if at_once_too else None
-    single, name, floating, answers = (
-        len(one.inputs) == 1,
-        one.name + "_",
-        one.result == FLOATING,
-        one.result == BOOL,
-    )
-    out_of_place, constants = (
-        as_method(one),
-        name.startswith("logical_"),
-    )  # torch gives the other no gradient
+    at_once = written_at_once(one)
+    name, out_of_place, answers = one.name + "_", as_method(one), one.result == BOOL
+    constants = name.startswith("logical_")  # torch gives the second argument no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if kernel is not None and unrecorded(input, args):
+        if at_once is not None and unrecorded(input, args):
             try:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
         m = mode()
-        if (
-            m.watch is None and m.batch is None
-        ):  # the common case; before_write would return the input
+        if m.watch is None and m.batch is None:  # then before_write would return the input
             made = out_of_place(input, *args, **kwargs)
         else:
             before = before_write(input, args)
@@ -249,27 +236,44 @@ def inplace(one: Op) -> Callable:
             made = flat_in(made, input, others) if recorded(input, others) else made
         return assign(input, made, name)
 
-    def at_once(input: Tensor, *args: Any) -> Tensor:
+    introduce(call, one, writes=True)
+    return call
+
+
+def written_at_once(one: Op) -> Callable | None:
+    """A function that computes a ufunc into the memory of its first argument. TypeError where
+    operands have to be brought to one dtype. None for other ops."""
+    kernel: Any = one.kernel
+    if not isinstance(kernel, np.ufunc) or one.result == BOOL or one.options.get("ordered"):
+        return None
+    floating = one.result == FLOATING
+
+    def operand(input: Tensor) -> np.ndarray:
         a = input._array
         if floating and a.dtype.kind in "iub":  # np.reciprocal has integers too
             raise TypeError
         if is_half(a):  # 16-bit floats have a faster way, out of place
             raise TypeError
-        if single:
-            kernel(a, out=a)
-        else:
-            (other,) = args
-            if other.__class__ is float or other.__class__ is int:
-                other = constant(other, a.dtype)
-            b = other._array
-            if b.dtype is not a.dtype:
-                raise TypeError
-            kernel(a, b, out=a)
+        return a
+
+    def one_input(input: Tensor) -> Tensor:
+        a = operand(input)
+        kernel(a, out=a)
         wrote(input)
         return input
 
-    introduce(call, one, writes=True)
-    return call
+    def two_inputs(input: Tensor, other: Any) -> Tensor:
+        a = operand(input)
+        if other.__class__ is float or other.__class__ is int:
+            other = constant(other, a.dtype)
+        b = other._array
+        if b.dtype is not a.dtype:
+            raise TypeError
+        kernel(a, b, out=a)
+        wrote(input)
+        return input
+
+    return one_input if len(one.inputs) == 1 else two_inputs
 
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:

@@ -304,7 +304,7 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
                 return
 
 
-def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Callable) -> Any:
+def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
     """Tensors from what a kernel returned; several differentiable outputs share a node, each with
     its place in it."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]

@@ -287,12 +287,9 @@ def check_unwritten(node: Node) -> None:
 def keeps(node: Node, name: str) -> bool:
     """Whether the node has saved its output of this name: if a rule that will run names it."""
     op, saved = node.op, node.saved
-    return (
-        op is not None
-        and name in op.saves
-        and bool(saved)
-        and saved[op.saves.index(name)] is not None
-    )
+    if op is None or not saved or name not in op.saves:
+        return False
+    return saved[op.saves.index(name)] is not None
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:

@@ -168,7 +168,7 @@ class Tensors:
 
     @staticmethod
     def cast(t: Tensor, dtype: np.dtype) -> Tensor:
-        return t.to(dtypes.of(dtype))  # type: ignore[attr-defined]
+        return t.to(dtypes.of(dtype))
 
     @staticmethod
     def retained(t: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.math import arithmetic, elementwise, operators
 from rushlight.ops.reduce import reduce as _reduce  # the name `reduce` is the folder's
 from rushlight.ops.shape import view_functions, views
-from rushlight.ops.tensor import casts, tensor_copy_pickle
+from rushlight.ops.tensor import casts, conversions, tensor_copy_pickle
 from rushlight.ops.tensor.method_names import METHODS
 
 lazy.left += ["rushlight.ops.frequent", "rushlight.ops.rest"]
