@@ -300,6 +300,8 @@ def everything() -> dict[str, Any]:
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
     module = getattr(value, "__module__", None) or "rushlight"
+    if value is Tensor:  # whose `__module__` names the package
+        module = "rushlight.core.tensor"
     if (
         name.startswith("_")
         and name != "__version__"

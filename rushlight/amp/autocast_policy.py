@@ -182,7 +182,7 @@ def originals() -> dict[str, Space]:
     spaces = {
         "rushlight": own,
         **{m.__name__: vars(m) for m in (functional, fft, linalg)},
-        Tensor.__module__: vars(Tensor),
+        "rushlight.core.tensor": vars(Tensor),
     }
     return {
         home: {name: space[name] for name in POLICIES if callable(space.get(name))}

@@ -334,6 +334,9 @@ class Tensor(Methods):
         return format(self.item(), spec) if known else object.__format__(self, spec)
 
 
+Tensor.__module__ = "rushlight"  # where users find the class, as in torch
+
+
 class AccumulateGrad(Node):
     """The node of a leaf that requires grad: adds the incoming gradient to the leaf's `.grad`.
 
