@@ -1,5 +1,5 @@
-"""The errors of backward, in terms of the user's program: which statement made the node, which
-variable kept a freed graph, which statement wrote to a saved tensor."""
+"""The errors of backward, in terms of the user's program: the statement that made the node, the
+variable that kept a freed graph, the statement that wrote to a saved tensor."""
 
 from __future__ import annotations
 

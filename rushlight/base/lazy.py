@@ -12,7 +12,7 @@ from _thread import get_ident
 from importlib import import_module
 from typing import Any
 
-# The parts in the order in which they are loaded: rushlight/ops and the package name them.
+# The parts in the order of loading. rushlight/ops/__init__.py and rushlight/__init__.py add parts.
 left: list[str] = []
 
 loading: set[tuple[str, int]] = set()  # parts, and the threads that are loading them

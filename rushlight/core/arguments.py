@@ -103,7 +103,8 @@ def sizes(shape: Any) -> tuple[int, ...]:
     return tuple(map(index, listed(shape)))
 
 
-# What settings of these names are, so that families can normalise them (and vmap can shift them).
+# The name of a setting -> its normal form: (value, number of dimensions) -> value. vmap shifts the
+# dimensions by these roles, too.
 ROLES: dict[str, Callable[[Any, int], Any]] = {
     "dim": wrap,
     "dim0": wrap,
@@ -203,12 +204,12 @@ def left_out(op: Op) -> tuple[int, tuple]:
 
 
 def unbound(op: Op) -> tuple[str, str, str]:
-    """Three texts: the condition under which arguments must go through `bind`; else that under
-    which dimensions count from behind; and the arguments with these counted from the front.
+    """Three texts: the condition for calling `bind`; the condition for dimensions that count from
+    the end; the arguments with all dimensions counted from the front.
 
-    Not bound need be arguments that are all there, in the order of the call. Too large dimensions
-    the kernel finds, but where the call has another order (of 0 dimensions its kernels do not ask);
-    lists of them are right in ops that only our own functions call."""
+    A call needs no `bind` if all arguments are there, in the order of the entry. The kernel finds
+    dimensions that are too large, except where the call has another order. A list of dimensions
+    needs no check in an op that only this package calls."""
     names = op.inputs + op.settings
     roles = {
         i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)

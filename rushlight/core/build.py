@@ -288,8 +288,7 @@ def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
 
 
 def recorded(input: Tensor, args: Iterable) -> bool:
-    """Whether an op on these arguments is recorded: one of them asks for a gradient, or tangents go
-    along with it."""
+    """Whether an op on these arguments is recorded: an argument requires grad or has tangents."""
     m = mode()
     if m.watch is not None and m.watch.differentiates:
         return True

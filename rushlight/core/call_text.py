@@ -215,8 +215,8 @@ def own(name: str) -> str:
 
 
 def one_output(saved: Sequence[str]) -> list[str]:
-    """What follows where an op has one output: the same as in the families of one and two
-    inputs."""
+    """The lines that make the tensor and its node, for an op with one output: the same statements
+    as in `unary` and `binary`."""
     return [
         "# the result as a tensor",
         "if result.__class__ is not ndarray:",
@@ -305,8 +305,8 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
 
 
 def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
-    """Tensors from what a kernel returned; several differentiable outputs share a node, each with
-    its place in it."""
+    """Tensors from a kernel's results. All differentiable outputs share a node; an `Output` has the
+    number of each."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
         arrays, fixed = [t._array for t in outs], op.options.get("fixed")
@@ -320,9 +320,7 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i]._node = Output(node, i, tick(), arrays[i].shape)
-            for i in (
-                op.keeps.keys() - smooth
-            ):  # indices: by these the node sees what is written to them
+            for i in op.keeps.keys() - smooth:  # indices: the node shares their write logs
                 outs[i]._writes = Writes()
                 share_writes(node, i, outs[i]._writes)
     made = result(outs)

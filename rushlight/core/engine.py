@@ -1,8 +1,9 @@
-"""The walk of backward: a generator of steps, which `backward()` runs to its end and others watch.
+"""The loop of backward: a generator of steps. `backward()` runs the generator to its end; viz and
+the profiler watch each step.
 
 Nodes are numbered as they are made, so newest first is a topological order: no recursion, no
-counting of dependencies. What all ops share stands here, once: broadcasting undone, gradients added
-up, freeing, staleness, hooks."""
+counting of dependencies. The engine does once for all ops: undo broadcasting, add gradients up,
+free saved values, check versions, call hooks."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def told_at_once(order: list[Node]) -> list[Node]:
-    """The same, but a leaf with hooks comes as soon as its gradient is whole, not at the end: an
-    optimizer that steps in a hook lets go of each gradient before the next is there."""
+    """The nodes with each leaf that has hooks directly after the last node that adds to its
+    gradient. An optimizer that steps in a hook frees each gradient before the next is computed."""
     leaves = set()
     for node in reversed(order):
         if not node.leaf:
@@ -89,7 +90,7 @@ def steps(
         if targets is not None and node in targets and not wanted_below(node, wanted):
             yield node, g, ()
             continue
-        come = g  # of a target: what its tensor hooks give, not those on the node
+        come = g  # after the hooks on the tensor, before the hooks on the node
         saved = node.saved
         if hooks is not None and hooks.before:
             g = before(hooks, node, g, world)
@@ -142,8 +143,8 @@ def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
 
 
 class Walk:
-    """One run of backward: its nodes in order, and those of them that it goes to if it has
-    targets."""
+    """The nodes of one backward, newest first; `wanted`: those that lead to a target, None for all
+    nodes."""
 
     __slots__ = ("order", "wanted")
 
@@ -160,8 +161,8 @@ def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
 
 
 def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
-    """The gradient of the node's output after the hooks on the tensor, which others see too that
-    ask for it."""
+    """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this
+    gradient."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks

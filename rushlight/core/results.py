@@ -15,7 +15,7 @@ from rushlight.core.views import write, wrote
 
 
 def into(out: Any, result: Any, *apart: Tensor) -> Any:
-    """Fill `out` with the result and return it; it takes the result's shape if it has another.
+    """Fill `out` with the result and return `out`, resized to the result's shape.
 
     `apart`: the tensors whose memory `out` must not share.
     """

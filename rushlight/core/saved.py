@@ -73,8 +73,7 @@ def saved_output(node: Any, array: Any) -> Tensor:
 
 
 def saved_part(node: Any, array: Any, i: int) -> Tensor:
-    """One of several saved outputs; its gradient goes to its place in the node, if it is
-    differentiable."""
+    """Output number `i` of a node with several outputs, as a tensor with the node's `Output`."""
     t = from_array(array)
     if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
         t._node = Output(node, i, tick(), array.shape)

@@ -29,8 +29,8 @@ NAMESPACES = ("linalg", "fft", "special")
 
 
 class Op:
-    """One entry: `forward`, `rules` by input, and what is derived from them when the table is
-    built."""
+    """One entry: `forward` and the `rules` by input; the other attributes are derived when the
+    table is built."""
 
     __slots__ = (
         "name",
@@ -120,7 +120,7 @@ class Op:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, its own first; those of a namespace with its prefix."""
+        """The name, then its aliases, with the prefixes of namespaces (linalg_)."""
         return (self.name, *self.options.get("alias", "").split())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

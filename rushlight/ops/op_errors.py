@@ -1,5 +1,5 @@
-"""What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words
-for NumPy's errors."""
+"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for
+NumPy's errors."""
 
 from __future__ import annotations
 
