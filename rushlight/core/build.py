@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rushlight.base.docstring import introduce
+from rushlight.base.dtypes import HALVES
 from rushlight.base.errors import NoArray, keywords, suggesting
 from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
@@ -35,7 +36,7 @@ from rushlight.core.table import (
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import assign, wrote
 from rushlight.core.worlds import ARRAYS, TENSORS, rebind
-from rushlight.kernels.float16 import in_single, is_half
+from rushlight.kernels.float16 import in_single
 from rushlight.kernels.layout import led
 
 F = TypeVar("F", bound=Callable)
@@ -246,24 +247,21 @@ def written_at_once(one: Op) -> Callable | None:
     kernel: Any = one.kernel
     if not isinstance(kernel, np.ufunc) or one.result == BOOL or one.options.get("ordered"):
         return None
-    floating = one.result == FLOATING
-
-    def operand(input: Tensor) -> np.ndarray:
-        a = input._array
-        if floating and a.dtype.kind in "iub":  # np.reciprocal has integers too
-            raise TypeError
-        if is_half(a):  # 16-bit floats have a faster way, out of place
-            raise TypeError
-        return a
+    # 16-bit floats have a faster way, out of place; np.reciprocal has integers, too
+    refused = HALVES + "?bBhHiIlLqQ" * (one.result == FLOATING)
 
     def one_input(input: Tensor) -> Tensor:
-        a = operand(input)
+        a = input._array
+        if a.dtype.char in refused:
+            raise TypeError
         kernel(a, out=a)
         wrote(input)
         return input
 
     def two_inputs(input: Tensor, other: Any) -> Tensor:
-        a = operand(input)
+        a = input._array
+        if a.dtype.char in refused:
+            raise TypeError
         if other.__class__ is float or other.__class__ is int:
             other = constant(other, a.dtype)
         b = other._array

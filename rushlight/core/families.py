@@ -90,6 +90,7 @@ def unary(op: Op) -> Callable:
     kernel = op.kernel
     floating = op.result == FLOATING
     least = LeastByDtype(op)
+    smallest = least.smallest
     ordered = op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
@@ -99,7 +100,10 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input._array
-            r = kernel(a) if a.size < least[a.dtype] else faster(op, "", kernel, a)
+            if a.size < smallest or a.size < least[a.dtype]:
+                r = kernel(a)
+            else:
+                r = faster(op, "", kernel, a)
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
         except Exception as error:
@@ -206,6 +210,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
     kernel = op.kernel
     floating = op.result == FLOATING
     least = LeastByDtype(op)
+    smallest = least.smallest
     ordered = op.options.get("ordered")
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     by_elements = not op.options.get("strict")
@@ -238,7 +243,10 @@ def binary(op: Op, asks: bool = False) -> Callable:
         if floating and dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < least[dtype] else faster(op, "", kernel, a, b)
+            if a.size < smallest or a.size < least[dtype]:
+                r = kernel(a, b)
+            else:
+                r = faster(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:

@@ -56,6 +56,7 @@ class LeastByDtype(dict):
     def __init__(self, op: Any):
         known = hasattr(op.kernel, "reference")
         self.elements, self.of_half = (inf, inf) if known else (least(op), least(op, of_half=True))
+        self.smallest = min(self.elements, self.of_half)  # below it, no dtype has a faster way
 
     def __missing__(self, dtype: np.dtype) -> float:
         found = self[dtype] = self.of_half if dtype.char in HALVES else self.elements
