@@ -3,7 +3,7 @@ torch.return_types.max)`."""
 
 from __future__ import annotations
 
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.results import RETURN_TYPES, result_type
 from rushlight.core.table import TABLE
 

@@ -46,7 +46,7 @@ class Place(NamedTuple):
 def table_names() -> frozenset[str]:
     """The names of all entries of the table."""
     sys.path.insert(0, str(PACKAGE.parent))
-    from rushlight.core.lazy import complete
+    from rushlight.base.lazy import complete
     from rushlight.core.table import TABLE
 
     complete()

@@ -19,8 +19,8 @@ from typing import Any
 from rushlight import fft, linalg, nn
 from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.base.lazy import complete
 from rushlight.core.build import FUNCTIONS
-from rushlight.core.lazy import complete
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional
@@ -182,7 +182,7 @@ def originals() -> dict[str, Space]:
     spaces = {
         "rushlight": own,
         **{m.__name__: vars(m) for m in (functional, fft, linalg)},
-        Tensor.__module__: vars(Tensor),
+        "rushlight.core.tensor": vars(Tensor),
     }
     return {
         home: {name: space[name] for name in POLICIES if callable(space.get(name))}

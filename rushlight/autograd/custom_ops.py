@@ -23,9 +23,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight import ops
+from rushlight.autograd.function import Function
 from rushlight.base.errors import explain
 from rushlight.base.pytree import tree_leaves
-from rushlight.core.function import Function
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 

@@ -121,6 +121,7 @@ float64 = dtype("float64", "Double", FLOATING, 8)
 complex64 = dtype("complex64", "ComplexFloat", COMPLEX, 8)
 complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 
+HALVES = "eE"  # dtype.char of float16 and bfloat16, which ops compute in float32
 DTYPES = (
     bool_,
     uint8,

@@ -318,3 +318,14 @@ def describe(value: object) -> str:
         return f"{array.dtype.name}{tuple(array.shape)}"
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
+
+
+def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
+    """torch's error for a dimension `dim` of a tensor of `n` dimensions."""
+    return IndexError(
+        explain(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
+            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
+            **facts,
+        )
+    )

@@ -16,13 +16,6 @@ from rushlight.base.higher import Higher
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
-from rushlight.core.type_queries import (
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    numel,
-    result_type,
-)
 from rushlight.creation.nested_sequences import (
     PLAIN,
     depth_of,
@@ -31,6 +24,13 @@ from rushlight.creation.nested_sequences import (
     plain_lists,
     types_in,
     uneven,
+)
+from rushlight.creation.type_queries import (
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    numel,
+    result_type,
 )
 from rushlight.kernels.layout import Memory, lie
 

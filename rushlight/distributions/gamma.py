@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import rushlight
+from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
-from rushlight.core.function import Function, once_differentiable
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import (
     independent,

@@ -21,7 +21,8 @@ import numpy as np
 
 from rushlight.base.errors import explain, warn
 from rushlight.base.memory_format import room_like
-from rushlight.core.arguments import Placeholder, Touched, reduced_dims
+from rushlight.base.placeholder import Placeholder, Touched
+from rushlight.core.arguments import reduced_dims
 from rushlight.core.clock import tick
 from rushlight.core.families import facts, kept_shape, reduction, view
 from rushlight.core.mode import Mode, current, mode

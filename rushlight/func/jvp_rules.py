@@ -19,8 +19,9 @@ from rushlight.core.backward import grad
 from rushlight.core.gradient_worlds import sum_to_tensor
 from rushlight.core.mode import transposing, within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
-from rushlight.core.worlds import TENSORS, ruled_inputs
+from rushlight.core.worlds import TENSORS
 from rushlight.ops.index.along_dim import index_copy, scatter
 from rushlight.ops.index.index_tensors import write_at
 

@@ -15,7 +15,6 @@ from rushlight.func import (
     batching_index_rules,
     batching_rules,
     vmap_fallback,
-    vmap_function,
     vmap_random,
 )
 from rushlight.func.batching import Level, Part, wrap

@@ -26,13 +26,15 @@ from html import escape
 from types import CodeType
 from typing import Any
 
+from rushlight.base import lazy
 from rushlight.base.errors import meant
-from rushlight.core import families, lazy
+from rushlight.core import families
+from rushlight.core.backward_text import backward_source
 from rushlight.core.build import elementwise, offered
 from rushlight.core.call_text import source
+from rushlight.core.gradient_worlds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import backward_source
 from rushlight.creation import factories
 from rushlight.introspect.formulas import Formula
 from rushlight.introspect.op_docstrings import expression, public
@@ -111,7 +113,7 @@ class Doc:
                 if rule is not None
             }
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
-            texts.append("\n".join([*comments, backward_source(op, "arrays", **how)]))
+            texts.append("\n".join([*comments, backward_source(op, AS_ARRAYS, **how)]))
         return "\n\n".join(texts)
 
     @property

@@ -292,8 +292,10 @@ def called(value: Any) -> Iterator[str]:
 def helper(name: str) -> list[str]:
     """What a name in a formula means, if the package has no function of that name to look up."""
     kernel = ARRAYS.get(name)
-    if not hasattr(kernel, "__code__") or any(
-        hasattr(place, name) for place in (rushlight(), Tensor, builtins)
+    if (
+        kernel is None
+        or not hasattr(kernel, "__code__")
+        or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins))
     ):
         return []
     says = sentence(TABLE[name]) if name in TABLE else opening(kernel)

@@ -22,7 +22,7 @@ APART = {
 
 
 def is_half(a: Any) -> bool:
-    """An object that only looks like an array (core/arguments.py) may come, too: its conversion
+    """An object that only looks like an array (base/placeholder.py) may come, too: its conversion
     raises the error."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")

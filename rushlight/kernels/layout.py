@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.array_memory import address, owner
 from rushlight.base.memory_format import room_with, strides_in, strides_like
 from rushlight.base.size import steps_of
 
@@ -210,3 +211,29 @@ def placed(x: ndarray, strides: tuple) -> ndarray:
     r = lie(room, x.shape, strides, 0)
     r[...] = x
     return r
+
+
+def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
+    write there).
+
+    None if r has different elements for repeats of one element of `a`, if elements overlap
+    otherwise (windows), or if the memory is read-only."""
+    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
+    r = np.broadcast_to(r, a.shape)
+    if (
+        not isinstance(a, ndarray)
+        or not owner(a).flags.writeable
+        or any(again and step for again, step in zip(repeated, r.strides))
+    ):
+        return None
+    first = *(slice(1) if again else slice(None) for again in repeated), ...
+    once = a[first]
+    reached = a.itemsize  # bytes spanned by the dimensions so far
+    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
+        if step < reached:  # elements overlap
+            return None
+        reached += step * (n - 1)
+    return np.asarray(
+        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
+    ).view(a.dtype), r[first]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.function import Function
 from rushlight.base.errors import placed, warn
-from rushlight.core.function import Function
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor, created, from_array
 

@@ -9,10 +9,10 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, present
 from rushlight.base.errors import explain
+from rushlight.base.printing import format_parameter
 from rushlight.core.arguments import sizes
-from rushlight.core.printing import format_parameter
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
-from rushlight.core.tensor_copy_pickle import copied, disabled, rebuild, unfilled
+from rushlight.ops.tensor.tensor_copy_pickle import copied, disabled, rebuild, unfilled
 
 ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 

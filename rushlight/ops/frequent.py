@@ -1,5 +1,5 @@
 """What most programs call soon: the part that is loaded with the first name that is missing
-(core/lazy.py)."""
+(base/lazy.py)."""
 
 import rushlight.creation.ranges
 import rushlight.ops.tensor.random_tensors

@@ -11,9 +11,9 @@ from rushlight.base import dtypes
 from rushlight.base.device import device, sparse_coo, strided
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import rebuild
 from rushlight.ops.meta.meta_tensors import Meta
 from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
+from rushlight.ops.tensor.tensor_copy_pickle import rebuild
 from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
 
 

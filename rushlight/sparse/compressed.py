@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
-from rushlight.core.printing import format_sparse
+from rushlight.base.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor
 from rushlight.sparse.creation import to_sparse

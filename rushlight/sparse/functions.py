@@ -11,7 +11,6 @@ import numpy as np
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
 from rushlight.core.arguments import wrap, wrap_all, wrap_new
-from rushlight.core.op_errors import MASKED
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
 from rushlight.ops.index import along_dim
@@ -19,6 +18,7 @@ from rushlight.ops.linalg import matmul
 from rushlight.ops.math import elementwise
 from rushlight.ops.math.arithmetic import div as dense_div
 from rushlight.ops.math.arithmetic import scaled
+from rushlight.ops.op_errors import MASKED
 from rushlight.ops.reduce import reduce, vector_norm
 from rushlight.ops.shape import views
 from rushlight.ops.shape.views import cat as dense_cat

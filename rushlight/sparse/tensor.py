@@ -15,8 +15,8 @@ import numpy as np
 
 from rushlight.base.device import CPU, sparse_coo, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
+from rushlight.base.printing import format_sparse
 from rushlight.base.size import Size
-from rushlight.core.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, new
 
 F = TypeVar("F", bound=Callable)

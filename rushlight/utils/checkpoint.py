@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
+from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.base.errors import explain
 from rushlight.core.backward import backward, chosen
-from rushlight.core.function import Function
 from rushlight.core.mode import enable_grad, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator

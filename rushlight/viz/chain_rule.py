@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import second_time
 from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
-from rushlight.core.engine import leading_to, reachable, second_time
+from rushlight.core.engine import leading_to, reachable
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node

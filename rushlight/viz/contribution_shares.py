@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import held_tensors
 from rushlight.base.errors import explain as message
-from rushlight.core.engine import held_tensors, reachable
+from rushlight.core.engine import reachable
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.viz.chain_rule import shown, table

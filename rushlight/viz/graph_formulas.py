@@ -11,8 +11,9 @@ import numpy as np
 
 from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ARRAYS, ruled_inputs
+from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, pow, sub, where
 from rushlight.viz.graph import Params, pairs

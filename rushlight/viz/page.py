@@ -16,8 +16,8 @@ from typing import Any
 from rushlight.base.errors import line_of
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node, Output
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ruled_inputs
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
 from rushlight.viz.graph import Params, check_recorded, pairs

@@ -15,8 +15,8 @@ from rushlight.core.engine import reachable, steps
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Parts
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ruled_inputs
 
 
 @dataclass

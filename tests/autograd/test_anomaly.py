@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.nan_check import finite
+from rushlight.autograd.nan_check import finite
 
 
 def told(work, **options):

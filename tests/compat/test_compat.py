@@ -227,7 +227,7 @@ def test_uninstalled_types_are_at_home_again():
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE
     )
-    assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.core.tensor.Tensor'>\n"
+    assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.Tensor'>\n"
 
 
 def test_names_that_a_program_reuses_are_not_torchs(tmp_path, write):

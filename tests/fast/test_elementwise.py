@@ -10,8 +10,8 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
+from rushlight.base import lazy
 from rushlight.base.buffer_pool import HELD_BY_US, LEAST, memory
-from rushlight.core import lazy
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, rebind
 from rushlight.fast import dispatch, elementwise, softmax_norm

@@ -22,8 +22,8 @@ import pytest
 import rushlight
 import rushlight.nn.functional
 from rushlight import Tensor
+from rushlight.base.docstring import Docstring
 from rushlight.core import build
-from rushlight.core.docstring import Docstring
 from rushlight.core.mode import Watcher, current, mode
 from rushlight.core.table import TABLE
 from rushlight.introspect import op_docstrings
@@ -267,7 +267,7 @@ def test_import_loads_no_documentation():
     code = "import sys, rushlight; rushlight.ones(2).sin().sum(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "rushlight.core.docstring" in loaded
+    assert "rushlight.base.docstring" in loaded
     assert not loaded & {
         f"rushlight.introspect.{name}" for name in ("op_docstrings", "docstring_texts", "formulas")
     }

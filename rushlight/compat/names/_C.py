@@ -9,8 +9,8 @@ from typing import Any
 from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.ops.tensor.control_flow import _assert as _assert
+from rushlight.ops.tensor.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.ops.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,

@@ -42,7 +42,7 @@ INSTEAD = {
     ("rushlight.base.errors", "explain"): (OURS, "explain"),
     ("rushlight.base.dtypes", "of"): (OURS, "of"),
     ("rushlight.core.mode", "mode"): (OURS, "mode"),
-    ("rushlight.core.arguments", "Touched"): (OURS, "Touched"),
+    ("rushlight.base.placeholder", "Touched"): (OURS, "Touched"),
     ("rushlight.core.tensor", "from_array"): (OURS, "from_array"),
     ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"),
     ("rushlight.base.device", "present"): (OURS, "from_array"),

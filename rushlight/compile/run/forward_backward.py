@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import overwritten
 from rushlight.base.errors import explain
 from rushlight.compile.capture.input_sources import find, keyed
 from rushlight.compile.capture.trace_summary import entered, unhooked
@@ -16,7 +17,7 @@ from rushlight.compile.guards.pytree_signature import planned
 from rushlight.compile.passes.split_backward import outline, without
 from rushlight.core.backward import DOUBLE_BACKWARD_LISTENERS, grad
 from rushlight.core.clock import clock, tick
-from rushlight.core.engine import overwritten, reachable
+from rushlight.core.engine import reachable
 from rushlight.core.mode import mode
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array, writes_of

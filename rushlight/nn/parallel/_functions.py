@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.autograd.function import Function
 from rushlight.base.device import present
-from rushlight.core.function import Function
 
 
 class Broadcast(Function):

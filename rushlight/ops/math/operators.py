@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.docstring import introduce
 from rushlight.core import families
 from rushlight.core.arguments import constant
 from rushlight.core.build import inplace
-from rushlight.core.docstring import introduce
 from rushlight.core.table import FLOATING
 from rushlight.core.tensor import Tensor, from_array, method
 from rushlight.ops.linalg.matmul_api import matmul

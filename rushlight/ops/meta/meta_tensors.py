@@ -18,9 +18,9 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import device
 from rushlight.base.errors import explain
+from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.base.pytree import tree_leaves, tree_map
 from rushlight.base.size import in_order
-from rushlight.core.arguments import Placeholder, Touched
 from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output, outside

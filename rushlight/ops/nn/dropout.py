@@ -8,7 +8,7 @@ from numpy import ndarray
 
 from rushlight import random
 from rushlight.base.memory_format import room_like
-from rushlight.core.arguments import Touched
+from rushlight.base.placeholder import Touched
 from rushlight.core.build import build, inner
 from rushlight.core.mode import mode
 

@@ -29,8 +29,6 @@ layer_norm = inner(
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
     outputs="out mu var",
-    rows=True,
-    passes=20,
     node="NativeLayerNormBackward0",
     sizes="all",
 )
@@ -44,8 +42,6 @@ batch_norm = inner(
     ),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
     outputs="out mu var",
-    rows=True,
-    passes=40,
     node="NativeBatchNormBackward0",
     sizes="leading",
 )
@@ -60,8 +56,6 @@ group_norm = inner(
     ),
     bias=lambda gs: sum(gs[0], others(gs[0])),
     outputs="out mu var",
-    rows=True,
-    passes=40,
     node="NativeGroupNormBackward0",
     sizes=sizes_of_group_norm,
 )
@@ -71,7 +65,6 @@ batch_dots = inner(
     x=lambda g, y, mu: g * (y - mu),
     y=lambda g, x: g * x,
     mu=lambda g, x, dims: -sum(g * x, dims, True),
-    rows=True,
     batched="shift",
     promote="x y mu",
 )
@@ -90,7 +83,6 @@ frozen_batch_norm = inner(
     bias=lambda g: sum(g, others(g)),
     mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
     var=lambda g: not_differentiable("native_batch_norm", "running_var"),
-    rows=True,
     node="NativeBatchNormBackward0",
 )
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`

@@ -87,7 +87,6 @@ amin = reduction(
 logsumexp = averaging(
     lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
     x=lambda g, x, out: g * exp(x - out),
-    rows=True,
 )
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
@@ -96,7 +95,6 @@ var_core = inner_floating(
     lambda x, /, axes, correction: var(x, axes, True, correction),
     node="VarBackward0",
     x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-    rows=True,
     batched="shift",
     sizes="all",
 )
@@ -104,14 +102,12 @@ var_core = inner_floating(
 softmax = inner_floating(
     lambda x, /, dim: softmax(x, dim),
     x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
-    rows=True,
     batched="shift",
     sizes="all",
 )
 log_softmax = inner_floating(
     lambda x, /, dim: log_softmax(x, dim),
     x=lambda g, out, dim: g - exp(out) * sum(g, dim, True),
-    rows=True,
     batched="shift",
     sizes="all",
 )

@@ -10,10 +10,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
+from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.build import composite
 from rushlight.core.gradient_worlds import broadcast_axes
-from rushlight.core.lazy import complete
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method, noticed

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -24,8 +25,9 @@ from rushlight.base.memory_format import (
 )
 from rushlight.core.arguments import sizes
 from rushlight.core.build import build, composite, inner, inner_view
-from rushlight.core.tensor import Tensor, from_array, holder, method
-from rushlight.core.views import become
+from rushlight.core.mode import current, mode
+from rushlight.core.tensor import Tensor, from_array, holder, method, writes_of
+from rushlight.core.views import MAKING, check_writable, living_views, views_of, wrote
 from rushlight.kernels import layout as kernels
 from rushlight.kernels.layout import reach
 from rushlight.ops.linalg.matmul_api import t
@@ -252,3 +254,54 @@ def resize_as_(
 
 composite("resize_as_")(resize_as_)
 method(resize_)
+
+
+def insert_before(view: Tensor, parent: Tensor) -> None:
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order
+    of the list."""
+    views = views_of(view._root)
+    with MAKING:
+        views.insert(
+            next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent)
+        )
+
+
+def become(x: Tensor, view: Callable, op: str) -> Tensor:
+    """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
+
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view
+    ops can be repeated."""
+    m, inner = mode(), x._node is not None and not x._node.leaf
+    if m.grad and x._node is not None:
+        check_writable(x, op)
+        writes_of(x)  # gives the write log to x's present node, which may have saved its output
+    old, others = from_array(x._array), living_views(x)
+    old._node, old._viewing, old._writes = x._node, x._viewing, x._writes
+    if x._viewing is not None:
+        insert_before(x, old)
+    watch = m.watch
+    if watch is not None:
+        watch.on_move(old, x)
+    token = current.set(
+        m.but(grad=m.grad or inner)
+    )  # in no_grad, too: the node must get the new shape
+    try:
+        made = view(old)
+    finally:
+        current.reset(token)
+    if watch is not None:
+        watch.on_move(x, made)
+    viewed = x._viewing is not None or bool(others)
+    for other in others:
+        other._viewing = (
+            tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
+        )
+    if others:
+        old._views, x._views = [*map(ref, others), ref(x)], []
+    x._array, x._viewing = made._array, made._viewing if viewed else None
+    if inner:
+        x._node = made._node
+    elif x._node is not None and x._node.leaf:
+        x._node.shape = x._array.shape
+    wrote(x)
+    return x

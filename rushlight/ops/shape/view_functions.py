@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import listed, sizes, wrap
+from rushlight.core.arguments import listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
-from rushlight.core.op_errors import mismatch
+from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
-from rushlight.core.views import detached, register, register_all, released
+from rushlight.core.views import detached, first_views, forget_lost, register, released, views_of
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
@@ -71,6 +72,22 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     if not len(several(tensors, "stack")):
         raise RuntimeError(explain("stack expects a non-empty TensorList"))
     return s.stack(tensors, dim, out=out)
+
+
+def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
+    """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
+    root = parent if parent._viewing is None else parent._viewing[0]
+    recorded = mode().grad
+    for view, key in zip(made, keys):
+        view._viewing = (root, parent, replay, (key,), recorded)
+    try:
+        views = views_of(root)
+    except AttributeError:
+        views = first_views(root)
+    before = len(views)
+    views.extend(map(ref, made))
+    if len(views) > 16 and len(views).bit_length() > before.bit_length():
+        forget_lost(views)
 
 
 def pieces(made: tuple, input: Tensor, keys: Sequence[tuple]) -> tuple[Tensor, ...]:
@@ -338,7 +355,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError as error:
         raise RuntimeError(
-            explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
+            explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
         ) from error
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 

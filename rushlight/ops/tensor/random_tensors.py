@@ -16,10 +16,10 @@ from rushlight.base.memory_format import preserve_format
 from rushlight.core.arguments import holds
 from rushlight.core.build import MORE, unrecorded
 from rushlight.core.mode import mode, no_grad
-from rushlight.core.op_errors import mismatch
 from rushlight.core.tensor import Tensor, from_array, holder, method, noticed
 from rushlight.core.views import write
 from rushlight.creation.factories import empty_like, made, shape_of
+from rushlight.ops.op_errors import mismatch
 from rushlight.ops.shape.views import overwrite
 from rushlight.ops.tensor.casts import copy_
 

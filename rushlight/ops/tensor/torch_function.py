@@ -20,12 +20,12 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from rushlight.base import lazy
 from rushlight.base.errors import explain
 from rushlight.base.text import define
-from rushlight.core import lazy
 from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import disabled
+from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
 asleep: ContextVar[Any] = ContextVar(
     "asleep", default=False

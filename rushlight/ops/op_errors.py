@@ -1,5 +1,5 @@
-"""What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words
-for NumPy's errors."""
+"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for
+NumPy's errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor
+from rushlight.base import dtypes
+from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor, out_of_range
 from rushlight.core.mode import mode
 from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
@@ -158,16 +159,6 @@ def flattened(args: Sequence[Any]) -> list[Any]:
     return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
 
 
-def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
-    return IndexError(
-        explain(
-            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
-            **facts,
-        )
-    )
-
-
 def described(args: Sequence[Any]) -> str:
     return ", ".join(
         describe(a)
@@ -202,3 +193,42 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
                 raise not_a_tensor(
                     op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part
                 )
+
+
+def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) -> TypeError:
+    """The error for a Python number in a place where the op takes tensors only.
+
+    `allowed`: the inputs that may be numbers."""
+    if not allowed:
+        check_tensors(op, operands)
+    got = ", ".join(type(value).__name__ for value in operands)
+    forms = " or ".join(
+        f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
+        for numbers in ([], *([name] for name in allowed))
+    )
+    return TypeError(
+        explain(
+            f"{op.called}() received an invalid combination of arguments - got ({got}), but "
+            f"expected one of: {forms}",
+            f"make the number a tensor: torch.tensor({operands[0]!r})",
+        )
+    )
+
+
+def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
+    """The error for tensors that should have one dtype."""
+    found = {t._array.dtype for t in tensors if t is not None}
+    names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
+    strict = op.options.get("strict")
+    what = (
+        strict
+        if isinstance(strict, str)
+        else f"{op.called}(): expected inputs to have the same dtype"
+    )
+    return RuntimeError(
+        explain(
+            f"{what}, but got {names}",
+            "convert one with .to(dtype)",
+            inputs=", ".join(describe(t) for t in tensors),
+        )
+    )
