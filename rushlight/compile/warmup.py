@@ -95,7 +95,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.fast import scatter_loops
-    from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
+    from rushlight.fast.softmax_norm import FUNCTIONS, across, examples, loops
 
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     arguments = examples()
@@ -119,11 +119,12 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
                 x, x.copy() if name[0] == "r" else x[0, :2].copy()
             ),
         )
-    for name in ("softmax", "log_softmax"):
-        yield (
-            f"{name} between dimensions",
-            lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z)),
-        )  # type: ignore
+    for (name, of), function in FUNCTIONS.items():
+        if function.__name__ == "run":
+            yield (
+                f"{name} along another dimension than the last",
+                lambda name=name, of=of: across(name, of, 1, *[z] * (1 + len(of))),
+            )
     for name, text, at in (
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),

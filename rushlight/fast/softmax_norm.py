@@ -1,5 +1,5 @@
 """Large float32 tensors through softmax, layer norm and batch norm, by the loops of
-fast/row_loops.py and fast/channel_loops.py: NumPy would pass over them six to ten times. A function
+fast/row_text.py and fast/row_loops.py: NumPy would pass over them six to ten times. A function
 here gives the result, or None where NumPy is to do it: other dtypes and layouts, other dimensions
 than the last, very long rows."""
 
@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
+from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
 
@@ -69,26 +70,26 @@ def room(x: ndarray) -> ndarray:
     return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
-def along_rows(name: str) -> Callable:
+def along_rows(name: str, of: str = "") -> Callable:
     """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
 
     def run(*given: Any) -> ndarray | None:
         *arrays, dim = given
         x = arrays[-1]
         if dim != -1 and dim != x.ndim - 1:
-            return between(name, dim, *arrays)
+            return across(name, of, dim, *arrays)
         n = x.shape[-1] if x.ndim else 0
         rows = [matrix(a, n) for a in arrays]
         if arrays[0].shape != x.shape or any([a is None for a in rows]):
             return None
         out = room(x)
-        shared(getattr(loops(), name), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
+        shared(loop_of(name, of, "rows"), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
         return out
 
     return run
 
 
-def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
+def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
     """The same along another dimension than the last: vectors are of what lies after it."""
     shape = arrays[-1].shape
     fits = (
@@ -102,11 +103,10 @@ def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
         or not 0 < shape[dim] <= LONG
     ):
         return None
-    from rushlight.fast import channel_loops as channels
-
     out, samples = room(arrays[-1]), prod(shape[: dim % len(shape)])
     given = [a.reshape(samples, -1) for a in (*arrays, out)]
-    shared(getattr(channels, name), (*given, shape[dim]), (*[1] * len(given), 0), out.size)
+    how = (*[1] * len(given), 0)
+    shared(loop_of(name, of, "across"), (*given, shape[dim]), how, out.size)
     return out
 
 
@@ -121,7 +121,7 @@ def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarra
     if rows is None:
         return None
     out = np.empty(x.shape[:-1], FLOAT)
-    shared(loops().logsumexp, (rows, out.reshape(-1)), (1, 1), x.size)
+    shared(loop_of("logsumexp", "", "rows"), (rows, out.reshape(-1)), (1, 1), x.size)
     return out[..., None] if keepdim else out
 
 
@@ -131,7 +131,7 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
         return None
     out = room(x)
     shared(
-        loops().logsumexp_x,
+        loop_of("logsumexp", "x", "rows"),
         (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)),
         (1, 1, 1, 1),
         x.size,
@@ -264,7 +264,7 @@ def layer_norm(
     kept = (*x.shape[: -len(dims)], *(1,) * len(dims))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     shared(
-        loops().layer_norm,
+        loop_of("layer_norm", "", "rows"),
         (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
         (1, 0, 0, 0, 1, 1, 1),
         x.size,
@@ -288,9 +288,9 @@ def layer_norm_grads(
         return None
     out, sums = room(x), np.empty((2, n), FLOAT)
     shared(
-        loops().layer_norm_back,
-        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
-        (1, 1, 0, 1, 1, 0, 1, 2),
+        loop_of("layer_norm", "x weight bias", "rows"),
+        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), *sums),
+        (1, 1, 0, 1, 1, 0, 1, 2, 2),
         x.size,
     )
     shape = of_weight(gs)
@@ -313,7 +313,7 @@ def layer_norm_weight(
         return None
     out = np.empty(n, FLOAT)
     shared(
-        loops().layer_norm_weight,
+        loop_of("layer_norm", "weight", "rows"),
         (g, rows, mu.reshape(-1), var.reshape(-1), eps, out),
         (1, 1, 1, 1, 0, 2),
         x.size,
@@ -342,18 +342,20 @@ def samples(a: ndarray) -> ndarray | None:
     return matrix(a, a.shape[1]) if a.ndim == 2 else batch(a)
 
 
-def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
-    """The call; of much, each core does some of the channels. Channels side by side have loops of
-    their own."""
-    from rushlight.fast import channel_loops as compiled
+def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> None:
+    """The call; of much, each core does some of the channels."""
     from rushlight.loops.parallel import cores, pool
 
-    if arguments[0].ndim == 2:
-        getattr(compiled, name + "_across")(*arguments)
-        return
     parts = min(cores(), channels) if size >= MUCH else 1
     bounds = [channels * k // parts for k in range(parts + 1)]
-    pool.run(getattr(compiled, name), [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
+    pool.run(loop, [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
+
+
+def of_columns(arguments: tuple) -> list:
+    """The arguments with each matrix as one sample of rows."""
+    return [
+        a.reshape(1, -1) if a.__class__ is ndarray and a.ndim == 2 else a for a in arguments
+    ]
 
 
 def batch_norm(
@@ -365,18 +367,11 @@ def batch_norm(
         return None
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
-    by_channels(
-        "batch_norm",
-        x.size,
-        x.shape[1],
-        given,
-        w,
-        b,
-        eps,
-        out.reshape(given.shape),
-        mu.reshape(-1),
-        var.reshape(-1),
-    )
+    arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
+    if given.ndim == 2:
+        loop_of("batch_norm", "", "columns")(*of_columns(arguments), len(given))
+    else:
+        by_channels(loop_of("batch_norm", "", "channels"), x.size, x.shape[1], *arguments)
     return like_images(out, x, asks=channels_last), mu, var
 
 
@@ -400,19 +395,13 @@ def batch_norm_grads(
     ):
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
-    by_channels(
-        "batch_norm_x",
-        x.size,
-        x.shape[1],
-        g,
-        given,
-        w,
-        mu.reshape(-1),
-        var.reshape(-1),
-        eps,
-        out.reshape(given.shape),
-        *sums,
-    )
+    moments = mu.reshape(-1), var.reshape(-1)
+    arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums
+    of = "x weight bias"
+    if g.ndim == 2:
+        loop_of("batch_norm", of, "columns")(*of_columns(arguments), len(g))
+    else:
+        by_channels(loop_of("batch_norm", of, "channels"), x.size, x.shape[1], *arguments)
     return out, sums[0], sums[1]
 
 
@@ -423,9 +412,8 @@ def batch_norm_weight(
     if g is None or given is None:
         return None
     out = np.empty(x.shape[1], FLOAT)
-    by_channels(
-        "batch_norm_weight", x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out
-    )
+    loop = loop_of("batch_norm", "weight", "channels")
+    by_channels(loop, x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out)
     return out
 
 
@@ -439,7 +427,7 @@ def channel_sums(g: ndarray) -> ndarray | None:
     if g is None:
         return None
     out = np.empty(g.shape[1], FLOAT)
-    by_channels("batch_norm_bias", g.size, g.shape[1], g, out)
+    by_channels(loop_of("batch_norm", "bias", "channels"), g.size, g.shape[1], g, out)
     return out
 
 
@@ -455,19 +443,8 @@ def group_norm(
         np.empty((len(x), groups, 1), FLOAT),
         np.empty((len(x), groups, 1), FLOAT),
     )
-    by_channels(
-        "group_norm",
-        x.size,
-        mu.size,
-        given,
-        w,
-        b,
-        groups,
-        eps,
-        out.reshape(given.shape),
-        mu.reshape(-1),
-        var.reshape(-1),
-    )
+    arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
+    by_channels(loop_of("group_norm", "", "groups"), x.size, mu.size, *arguments, groups)
     return like_images(out, x), mu, var
 
 
@@ -485,20 +462,10 @@ def group_norm_grads(
     ):
         return None
     out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
-    by_channels(
-        "group_norm_x",
-        x.size,
-        mu.size,
-        g,
-        given,
-        w,
-        mu.reshape(-1),
-        var.reshape(-1),
-        groups,
-        eps,
-        out.reshape(given.shape),
-        *sums,
-    )
+    moments = mu.reshape(-1), var.reshape(-1)
+    arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums, groups
+    loop = loop_of("group_norm", "x weight bias", "groups")
+    by_channels(loop, x.size, mu.size, *arguments)
     of_weight, of_bias = sums.sum(1, np.float64).astype(FLOAT)
     return out, of_weight, of_bias
 
@@ -513,10 +480,9 @@ def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> nd
         or dims != (0, *range(2, n))
     ):
         return None
-    out, none = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT), np.ones(x.shape[1], FLOAT)
-    by_channels(
-        "batch_norm_weight", x.size, x.shape[1], a, b, mu.reshape(-1), none, 0.0, out.reshape(-1)
-    )
+    out = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT)
+    loop = loop_of("batch_dots", "", "channels")
+    by_channels(loop, x.size, x.shape[1], a, b, mu.reshape(-1), out.reshape(-1))
     return out
 
 
@@ -545,7 +511,8 @@ def frozen_batch_norm_weight(
     if a is None or b is None or mu.dtype is not FLOAT or var.dtype is not FLOAT:
         return None
     out = np.empty(len(var), FLOAT)
-    by_channels("batch_norm_weight", g.size, len(var), a, b, mu, var, eps, out)
+    loop = loop_of("batch_norm", "weight", "channels")
+    by_channels(loop, g.size, len(var), a, b, mu, var, eps, out)
     return out
 
 
@@ -561,9 +528,8 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
     if given is None:
         return None
     out = room(x)
-    by_channels(
-        "scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape)
-    )
+    given = given, factor, shift, out.reshape(given.shape)  # type: ignore[assignment]
+    by_channels(loops().scaled_channels, x.size, x.shape[1], *given)
     return like_images(out, x, asks=channels_last)
 
 
@@ -571,9 +537,9 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
 # kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     ("softmax", ""): along_rows("softmax"),
-    ("softmax", "x"): along_rows("softmax_x"),
+    ("softmax", "x"): along_rows("softmax", "x"),
     ("log_softmax", ""): along_rows("log_softmax"),
-    ("log_softmax", "x"): along_rows("log_softmax_x"),
+    ("log_softmax", "x"): along_rows("log_softmax", "x"),
     ("logsumexp", ""): logsumexp,
     ("logsumexp", "x"): logsumexp_x,
     ("var_core", ""): var,

@@ -187,8 +187,9 @@ def conv_bias_grad(g: ndarray) -> ndarray:
     """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
     passes.
     """
-    from rushlight.fast.channel_loops import batch_norm_bias
+    from rushlight.fast.row_text import loop_of
 
     out = np.empty(g.shape[1], g.dtype)
-    batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
+    sums = loop_of("batch_norm", "bias", "channels")
+    sums(g.reshape(*g.shape[:2], -1), out, 0, len(out))
     return out

@@ -176,13 +176,11 @@ erf = floating(
     lambda x, /: erf(x),
     x=lambda g, x: g * exp(-x * x) * 1.1283791670955126,
     alias="special_erf",
-    passes=80,
 )
 erfc = floating(
     lambda x, /: erfc(x),
     x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126,
     alias="special_erfc",
-    passes=80,
 )
 
 # -- steps: flat almost everywhere
