@@ -10,7 +10,7 @@ are one."""
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -65,10 +65,20 @@ for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}.i
     setattr(Step, f"__r{_name}__", _reflected)
 
 
-def inputs(names: tuple[str, ...]) -> list[Step]:
+def inputs(names: Iterable) -> list[Step]:
     """Symbols for arrays of these names, which record their steps together."""
     recorded: dict = {}
     return [Step("input", (name,), recorded) for name in names]
+
+
+def needed(results: Step | tuple[Step, ...]) -> list[Step]:
+    """The steps that lead to the results, each after its arguments."""
+    wanted, found = {*(results if isinstance(results, tuple) else (results,))}, []
+    for made in reversed([*next(iter(wanted)).recorded.values()]):
+        if made in wanted:
+            found.append(made)
+            wanted.update(made.steps)
+    return found[::-1]
 
 
 def on_steps(formula: Callable, names: Mapping[str, Callable] = MappingProxyType({})) -> Callable:

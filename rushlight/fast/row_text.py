@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rushlight.core.table import TABLE, parameters
-from rushlight.fast.formula import Step, inputs, on_steps
-from rushlight.fast.rule_text import SPECIAL, Scalar, function
+from rushlight.fast.formula import Step, inputs, needed, on_steps
+from rushlight.fast.rule_text import ATOM, SPECIAL, Scalar, function
 
 NUMBER, ROW, COLUMN, ELEMENT = range(4)
 FLOAT = np.dtype(np.float32)
@@ -81,7 +81,15 @@ for i in range(x.shape[0]):
     tiled=True,
     more="n",
 )
-COLUMNS = ACROSS._replace(wide=True)  # the channels of a matrix: many numbers are added up
+# The channels of a matrix.
+COLUMNS = ACROSS._replace(
+    rows=f"""n, across = x.shape
+count = f32(n)
+for start in range(0, across, {TILE}):
+    width, first = min({TILE}, across - start), start""",
+    wide=True,
+    more="",
+)
 # Batches (N, C, L); a part of the work is the channels, or the groups of samples, from `first` on.
 CHANNELS = Layout(
     """samples, n = x.shape[0], x.shape[2]
@@ -131,25 +139,20 @@ def loop_of(name: str, of: str, layout: str) -> Any:
 
 
 def loop_text(name: str, of: str, layout_name: str) -> str:
+    """The function `kernel` of `loop_of`."""
     op, layout = TABLE[name], LAYOUTS[layout_name]
     parts = op.options.get("parts", op.forward)
     names = op.options.get("outputs", "out").split()
     levels = Levels(layout, {name: LEVELS.get(name, layout.affine) for name in op.inputs})
     results, symbols = traced([parts], levels)
-    summed: set[str] = set()
     if of:
         # g and out are like the op's first result
         given = levels.given | dict(zip(names, map(levels.__getitem__, results)))
-        given["g"] = given["gs"] = given[names[0]]
+        given["g"] = given["gs"] = levels[results[0]]
         levels = Levels(layout, given)
         results, symbols = traced([op.rules[by] for by in of.split()], levels)
         names = [f"{by}_grad" for by in of.split()]
-        summed = {
-            f"{by}_grad"
-            for by, made in zip(of.split(), results)
-            if levels[made] == ELEMENT and given[by] == COLUMN
-        }
-    return Writer(layout, levels, dict(zip(names, results)), summed).text(symbols)
+    return Writer(layout, levels, dict(zip(names, results))).text(symbols)
 
 
 # The levels of inputs; those of the others, weight and bias, depend on the layout.
@@ -179,7 +182,7 @@ class Levels(dict):
 def traced(formulas: list[Callable], levels: Levels) -> tuple[list, list[Step]]:
     """The results of formulas, and the inputs that they share."""
     asked = dict.fromkeys(name for f in formulas for name in parameters(f) if name in levels.given)
-    symbols = dict(zip(asked, inputs(tuple(asked))))
+    symbols = dict(zip(asked, inputs(["g" if name == "gs" else name for name in asked])))
     given = {**symbols, "dims": (0,), "gs": [symbols.get("gs"), 0, 0]}
     results: list = []
     for formula in formulas:
@@ -201,42 +204,47 @@ NAMES: dict[str, Callable] = {
 
 
 class Writer:
-    """Writes the loop. `results`: the parameter of a result -> its step; `summed`: those that are
-    added up over the rows."""
+    """Writes the loop. `results`: the parameter of a result -> its step."""
 
-    def __init__(
-        self, layout: Layout, levels: Levels, results: dict[str, Step], summed: set[str]
-    ):
-        self.layout, self.levels, self.results, self.summed = layout, levels, results, summed
-        self.order = needed(results.values())
+    def __init__(self, layout: Layout, levels: Levels, results: dict[str, Step]):
+        self.layout, self.levels, self.results = layout, levels, results
+        # the gradients of what is the same in all rows are added up over the rows
+        columns = [f"{name}_grad" for name, level in levels.given.items() if level == COLUMN]
+        self.summed = {
+            name for name in columns if name in results and levels[results[name]] == ELEMENT
+        }
+        self.order = needed(tuple(results.values()))
         self.users = Counter(a for s in self.order for a in s.steps)
         self.users.update(results.values())
         self.depths: dict[Step, int] = {}  # loops over the row before the step is known
         for s in self.order:
             before = max([self.depths.get(a, 0) for a in s.steps], default=0)
             self.depths[s] = before + (s.name in START)
+        # reduction -> what is added up, and the factors of it that are the same all along
+        self.addends = {s: self.split(s.args[0]) for s in self.order if s.name in START}
         self.names: dict[Step, Scalar] = {}  # what is under a name, or in an array
         self.sums: dict[Step, str] = {}  # reduction -> the variable that adds up
         self.tiles: list[str] = []  # arrays of a number for each row
         self.kept: dict[Step, Scalar] = {}  # what a loop keeps in the result for later ones
         self.lines: list[str] = []
         self.count = 0
+        # parts of a row are added up in float32, and these in float64
+        self.in_parts = layout.wide and not layout.tiled
         last = layout.rows.split("\n")[-1]  # what follows is inside it
         self.depth = 1 + last.count("    ") + last.endswith(":")
 
     def text(self, symbols: list[Step]) -> str:
         """The function `kernel`."""
         for s in symbols:
-            name = "g" if s.args[0] == "gs" else s.args[0]
-            level = self.levels[s]
+            [name], level = s.args, self.levels[s]
             self.names[s] = Scalar(
                 f"f32({name})" if level == NUMBER else self.place(name, level), FLOAT
             )
         for phase in range(max(self.depths.values()) + 1):
             self.rows(phase, symbols if phase == 0 else [])
             self.loop(phase)
-        first = next(s for s in symbols if self.levels[s] == ELEMENT)
-        given = ["g" if s.args[0] == "gs" else s.args[0] for s in symbols]
+        [first] = next(s.args for s in symbols if self.levels[s] == ELEMENT)
+        given = [s.args[0] for s in symbols]
         rows = self.layout.rows.split("\n")
         for name in self.results:
             if name in self.summed:
@@ -249,7 +257,20 @@ class Writer:
             *("    " + line for line in rows),
             *self.lines,
         ]
-        return "\n".join(lines).replace("x.shape", f"{given[symbols.index(first)]}.shape") + "\n"
+        return "\n".join(lines).replace("x.shape", f"{first}.shape") + "\n"
+
+    def split(self, value: Step) -> tuple[Step, list[Step]]:
+        """A product's factors for each element, multiplied, and the others: of groups, whose
+        columns are channels of many elements, these come after the sum over a channel."""
+        each, others, left = [], [], [value]
+        while left and self.layout is GROUPS:
+            s = left.pop()
+            if s.name == "mul" and self.levels[s] == ELEMENT:
+                left += reversed(s.steps)
+            else:
+                (each if self.levels[s] == ELEMENT else others).append(s)
+        each.sort(key=lambda s: self.order.index(s) if s in self.order else -1)
+        return reduce(operator.mul, each) if others else value, others
 
     # -- parts of the text -------------------------------------------------------------------------
 
@@ -291,56 +312,61 @@ class Writer:
             return Scalar("f32(count)", FLOAT)
         if step.name in START:
             total = self.sums[step]
-            return Scalar(f"f32({total} / count)" if step.name == "mean" else f"f32({total})", FLOAT)
+            return Scalar(
+                f"f32({total} / count)" if step.name == "mean" else f"f32({total})", FLOAT
+            )
         do = OPERATORS.get(step.name) or SPECIAL.get(step.name) or function(step.name)
         return do(*[self.written(a) for a in step.args])
 
     # -- what is done for a row --------------------------------------------------------------------
 
     def rows(self, phase: int, symbols: list[Step]) -> None:
-        """What is known of a row before a loop: under a name, if it is used more than once or in
-        a loop."""
-        known = {s: s.name == "input" or s.name in START or self.is_shared(s) for s in self.order}
-        found = [
-            s
-            for s in (*symbols, *self.order)
-            if self.levels[s] == ROW and self.depths.get(s, 0) == phase and known.get(s, True)
-        ]
-        start = len(self.lines)
+        """What is known of a row before a loop: inputs, and what follows from sums."""
+        found = [s for s in symbols if self.levels[s] == ROW]
+        for s in self.order:
+            if self.levels[s] == ROW and self.depths[s] == phase and self.is_named(s):
+                found.append(s)
+        start, tiled = len(self.lines), self.layout.tiled
         for s in found:
+            places = [self.place(name, ROW) for name, made in self.results.items() if made is s]
             if s.name in ("sum", "amax") and not self.layout.wide:
                 name = self.sums[s]
+            elif tiled and (places or s.name == "input"):  # an array has it
+                name = places.pop() if places else self.written(s).text
+                if s.name != "input":
+                    self.store(tiled, name, self.written(s).text)
             else:
-                value = self.written(s).text
-                name = self.fresh("r", "f32")
-                self.put(self.layout.tiled, f"{name} = {value}")
+                value, name = self.written(s).text, self.fresh("r", "f32")
+                self.put(tiled, f"{name} = {value}")
             self.names[s] = Scalar(name, FLOAT)
-            for result in [name for name, made in self.results.items() if made is s]:
-                self.store(self.layout.tiled, self.place(result, ROW), self.names[s].text)
-        if self.layout.tiled and len(self.lines) > start:
+            for place in places:
+                self.store(tiled, place, name)
+        if tiled and len(self.lines) > start:
             self.lines.insert(start, "    " * self.depth + self.layout.columns)
 
-    def is_shared(self, step: Step) -> bool:
-        return self.users[step] > 1 or any(
-            step in other.steps and (self.levels[other] > ROW or other.name in START)
-            for other in self.order
-        ) or step in self.results.values()
+    def is_named(self, step: Step) -> bool:
+        """Whether a value of a row is under a name: a sum, a result, and what is used more than
+        once or in a loop."""
+        return (
+            step.name in START
+            or step in self.results.values()
+            or self.users[step] > 1
+            or any(step in s.steps and self.levels[s] > ROW for s in self.order)
+        )
 
     def roots(self, phase: int) -> tuple[list[Step], dict[str, Step]]:
         """What a loop adds up, and the results that it writes."""
         sums = [s for s in self.order if s.name in START and self.depths[s] == phase + 1]
         last = phase == max(self.depths.values())
         return sums, {
-            name: s
-            for name, s in self.results.items()
-            if last and self.levels[s] == ELEMENT
+            name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT
         }
 
     def uses(self, phase: int) -> Counter:
         """How often a loop uses each step that is not under a name."""
         sums, results = self.roots(phase)
         found: Counter = Counter()
-        left = [*[a for s in sums for a in s.args[:1]], *results.values()]
+        left = [*dict.fromkeys([self.addends[s][0] for s in sums]), *results.values()]
         while left:
             step = left.pop()
             found[step] += 1
@@ -353,33 +379,42 @@ class Writer:
         sums, results = self.roots(phase)
         if not sums and not results:
             return
-        layout, tiled = self.layout, self.layout.tiled
-        parts = {}
-        start = len(self.lines)
+        totals = self.totals(sums)
+        depth = bool(self.layout.between)
+        if depth:
+            self.put(0, self.layout.between)
+        for part in totals.values() if self.in_parts else ():
+            self.put(depth, f"{part} = f32(0)")
+        self.put(depth, self.layout.columns)
+        self.elements(depth + 1, phase, totals, results)
+        for s in sums if self.in_parts else ():
+            addend, factors = self.addends[s]
+            part = [totals[addend, False], *(self.written(a).within(ATOM) for a in factors)]
+            to = self.sums[s] + (" = " if self.levels[s] == COLUMN else " += ")
+            self.put(depth, to + " * ".join(part))
+
+    def totals(self, sums: list[Step]) -> dict[tuple[Step, bool], str]:
+        """(what a loop adds up, or whose largest it finds: True) -> its variable in the loop."""
+        totals: dict[tuple[Step, bool], str] = {}
+        start, tiled = len(self.lines), self.layout.tiled
         for s in sums:
-            name = self.sums[s] = self.fresh("s", "f64" if layout.wide else "f32")
-            if self.levels[s] == ROW:
-                self.put(tiled, f"{name} = {'0.0' if layout.wide else START[s.name]}")
-            parts[s] = self.fresh("p") if layout.wide and not tiled else name
+            key = self.addends[s][0], s.name == "amax"
+            if key in totals and not self.in_parts:
+                self.sums[s] = totals[key]
+                continue
+            if self.levels[s] == COLUMN:  # the result has it
+                [total] = [f"{name}[k, c]" for name, made in self.results.items() if made is s]
+            else:
+                total = self.fresh("s", "f64" if self.layout.wide else "f32")
+                self.put(tiled, f"{total} = {'0.0' if self.layout.wide else START[s.name]}")
+            self.sums[s] = total
+            totals.setdefault(key, self.fresh("p") if self.in_parts else total)
         if tiled and sums:
-            self.lines.insert(start, "    " * self.depth + layout.columns)
-        depth = bool(layout.between)
-        if layout.between:
-            self.put(0, layout.between)
-        if layout.wide and not tiled:
-            for s in sums:
-                self.put(depth, f"{parts[s]} = {START[s.name]}")
-        self.put(depth, layout.columns)
-        self.elements(depth + 1, phase, parts, results)
-        for s in sums:
-            if self.levels[s] == COLUMN:
-                [result] = [name for name, made in self.results.items() if made is s]
-                self.put(depth, f"{result}[k, c] = {parts[s]}")
-            elif parts[s] != self.sums[s]:
-                self.put(depth, f"{self.sums[s]} += {parts[s]}")
+            self.lines.insert(start, "    " * self.depth + self.layout.columns)
+        return totals
 
     def elements(
-        self, depth: int, phase: int, parts: dict[Step, str], results: dict[str, Step]
+        self, depth: int, phase: int, totals: dict[tuple[Step, bool], str], results: dict[str, Step]
     ) -> None:
         """What is done for each number of a row."""
         uses = self.uses(phase)
@@ -402,9 +437,9 @@ class Writer:
                 self.store(depth, place, name)
                 named.remove(s)
                 self.kept[s] = Scalar(place, FLOAT)
-        for s, total in parts.items():
-            value = self.written(s.args[0]).text
-            if s.name == "amax":
+        for (addend, is_amax), total in totals.items():
+            value = self.written(addend).text
+            if is_amax:
                 self.put(depth, f"{total} = largest({total}, {value})")
             elif self.layout.tiled:
                 self.put(depth, f"{total} += {value}")
@@ -420,13 +455,3 @@ class Writer:
         for s in named:
             del self.names[s]
         self.names |= self.kept
-
-
-def needed(results: Iterable[Step]) -> list[Step]:
-    """The steps that lead to the results, each after its arguments."""
-    wanted, found = set(results), []
-    for step in reversed(next(iter(wanted)).recorded.values()):
-        if step in wanted:
-            found.append(step)
-            wanted.update(step.steps)
-    return found[::-1]

@@ -6,7 +6,7 @@ than the last, very long rows."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
+from rushlight.core.table import TABLE, Op, parameters
 from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
 from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
@@ -73,7 +74,7 @@ def room(x: ndarray) -> ndarray:
 def along_rows(name: str, of: str = "") -> Callable:
     """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
 
-    def run(*given: Any) -> ndarray | None:
+    def along_a_dimension(*given: Any) -> ndarray | None:
         *arrays, dim = given
         x = arrays[-1]
         if dim != -1 and dim != x.ndim - 1:
@@ -86,7 +87,7 @@ def along_rows(name: str, of: str = "") -> Callable:
         shared(loop_of(name, of, "rows"), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
         return out
 
-    return run
+    return along_a_dimension
 
 
 def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
@@ -284,7 +285,7 @@ def layer_norm_grads(
     """The gradients of x, weight and bias."""
     n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
-    if g is None or rows is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
+    if g is None or rows is None or w is None or have_gradients(gs[1:]):
         return None
     out, sums = room(x), np.empty((2, n), FLOAT)
     shared(
@@ -295,6 +296,11 @@ def layer_norm_grads(
     )
     shape = of_weight(gs)
     return out, sums[0].reshape(shape), sums[1].reshape(shape)
+
+
+def have_gradients(moments: list[ndarray]) -> bool:
+    """Whether gradients come to the mean or the variance themselves: then the rule does it."""
+    return any([np.count_nonzero(g) for g in moments])
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
@@ -351,13 +357,6 @@ def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> No
     pool.run(loop, [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
 
 
-def of_columns(arguments: tuple) -> list:
-    """The arguments with each matrix as one sample of rows."""
-    return [
-        a.reshape(1, -1) if a.__class__ is ndarray and a.ndim == 2 else a for a in arguments
-    ]
-
-
 def batch_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
 ) -> Any:
@@ -369,7 +368,7 @@ def batch_norm(
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
     if given.ndim == 2:
-        loop_of("batch_norm", "", "columns")(*of_columns(arguments), len(given))
+        loop_of("batch_norm", "", "columns")(*arguments)
     else:
         by_channels(loop_of("batch_norm", "", "channels"), x.size, x.shape[1], *arguments)
     return like_images(out, x, asks=channels_last), mu, var
@@ -386,20 +385,14 @@ def batch_norm_grads(
 ) -> Gradients | None:
     """The gradients of x, weight and bias."""
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
-    if (
-        g is None
-        or given is None
-        or w is None
-        or np.count_nonzero(gs[1])
-        or np.count_nonzero(gs[2])
-    ):
+    if g is None or given is None or w is None or have_gradients(gs[1:]):
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
     moments = mu.reshape(-1), var.reshape(-1)
     arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums
     of = "x weight bias"
     if g.ndim == 2:
-        loop_of("batch_norm", of, "columns")(*of_columns(arguments), len(g))
+        loop_of("batch_norm", of, "columns")(*arguments)
     else:
         by_channels(loop_of("batch_norm", of, "channels"), x.size, x.shape[1], *arguments)
     return out, sums[0], sums[1]
@@ -408,13 +401,7 @@ def batch_norm_grads(
 def batch_norm_weight(
     gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
 ) -> ndarray | None:
-    g, given = batch(gs[0]), batch(x)
-    if g is None or given is None:
-        return None
-    out = np.empty(x.shape[1], FLOAT)
-    loop = loop_of("batch_norm", "weight", "channels")
-    by_channels(loop, x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out)
-    return out
+    return frozen_batch_norm_weight(gs[0], x, mu.reshape(-1), var.reshape(-1), eps)
 
 
 def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
@@ -453,13 +440,7 @@ def group_norm_grads(
 ) -> Gradients | None:
     """The gradients of x, weight and bias; those of weight and bias are sums over the samples."""
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
-    if (
-        g is None
-        or given is None
-        or w is None
-        or np.count_nonzero(gs[1])
-        or np.count_nonzero(gs[2])
-    ):
+    if g is None or given is None or w is None or have_gradients(gs[1:]):
         return None
     out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
     moments = mu.reshape(-1), var.reshape(-1)
@@ -568,48 +549,29 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
     def numbers(*shape: int) -> ndarray:
         return (np.cos(np.arange(prod(shape)) * 1.7) + 0.1).astype(FLOAT).reshape(shape)
 
-    x, g, row, one = (
-        numbers(2, 8),
-        numbers(2, 8)[::-1].copy(),
-        numbers(8),
-        np.abs(numbers(2, 1)) + FLOAT.type(1),
-    )
-    y, slope, channel = numbers(3, 2, 16), numbers(3, 2, 16)[::-1].copy(), numbers(2)
-    mean, var = numbers(1, 2, 1), np.abs(numbers(1, 2, 1)) + FLOAT.type(1)
-    means, variances = numbers(3, 1, 1), np.abs(numbers(3, 1, 1)) + FLOAT.type(1)
-    dims, out = (0, 2), np.exp(x) / np.exp(x).sum(1, keepdims=True)
-
-    def gs(a: ndarray, of: ndarray) -> list:
-        return [a, 0 * of, 0 * of]
-
-    lse = np.log(np.exp(x).sum(1, keepdims=True))
-    return {
-        ("softmax", ""): lambda: (x, 1),
-        ("softmax", "x"): lambda: (g, out, 1),
-        ("log_softmax", ""): lambda: (x, 1),
-        ("log_softmax", "x"): lambda: (g, x - lse, 1),
-        ("logsumexp", ""): lambda: (x, (1,), True),
-        ("logsumexp", "x"): lambda: (one, x, lse),
-        ("var_core", ""): lambda: (x, (0,), 1),
-        ("var_core", "x"): lambda: (g[:1], x, (0,), 1),
-        ("layer_norm", ""): lambda: (x, row, row, (1,), 1e-5),
-        ("layer_norm", "x weight bias"): lambda: (gs(g, one), x, row, one, one, (1,), 1e-5),
-        ("layer_norm", "weight"): lambda: (gs(g, one), x, one, one, 1e-5),
-        ("batch_norm", ""): lambda: (y, channel, channel, dims, 1e-5),
-        ("batch_norm", "x weight bias"): lambda: (
-            *(gs(slope, mean), y, channel, mean, var),
-            *(dims, 1e-5),
-        ),
-        ("batch_norm", "weight"): lambda: (gs(slope, mean), y, mean, var, dims, 1e-5),
-        ("batch_norm", "bias"): lambda: (gs(slope, mean), dims),
-        ("group_norm", ""): lambda: (y, channel, channel, 1, 1e-5),
-        ("group_norm", "x weight bias"): lambda: (
-            *(gs(slope, means), y, channel, means, variances),
-            *(1, 1e-5),
-        ),
-        ("batch_dots", ""): lambda: (slope, y, mean, dims),
-        ("frozen_batch_norm", ""): lambda: (y, channel, channel, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "x"): lambda: (slope, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "weight"): lambda: (slope, y, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "bias"): lambda: (slope,),
+    x, y, row, channel = numbers(2, 8), numbers(3, 2, 16), numbers(8), numbers(2)
+    given: dict[str, tuple] = {
+        "softmax": (x, 1),
+        "log_softmax": (x, 1),
+        "logsumexp": (x, (1,), True),
+        "var_core": (x, (0,), 1),
+        "layer_norm": (x, row, row, (1,), 1e-5),
+        "batch_norm": (y, channel, channel, (0, 2), 1e-5),
+        "group_norm": (y, channel, channel, 1, 1e-5),
+        "batch_dots": (y[::-1].copy(), y, numbers(1, 2, 1), (0, 2)),
+        "frozen_batch_norm": (y, channel, channel, channel, channel * channel, 1e-5),
     }
+    return {(name, of): partial(example, TABLE[name], of, given[name]) for name, of in FUNCTIONS}
+
+
+def example(op: Op, of: str, given: tuple) -> tuple:
+    """Arguments of the op's rule, from those of its forward."""
+    if not of:
+        return given
+    made = op.kernel(*given)
+    outputs = made if isinstance(made, tuple) else (made,)
+    known = dict(zip((*op.inputs, *op.settings), given))
+    known |= zip(op.options.get("outputs", "out").split(), outputs)
+    known["g"] = np.cos(outputs[0])
+    known["gs"] = [known["g"], *(0 * a for a in outputs[1:])]
+    return tuple([known[name] for name in parameters(op.rules[of.split()[0]])])
