@@ -27,8 +27,8 @@ class Step:
 
     @property
     def shape(self) -> tuple:
-        """Rules count the numbers of a row by the sizes of its dimensions; here a row has one
-        dimension, which may be any of three."""
+        """Three sizes, each the number of elements in a row. Rules multiply the sizes of the reduced
+        dimensions; a row here has one dimension."""
         return (step("count", self),) * 3
 
     @property

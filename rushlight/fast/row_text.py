@@ -394,7 +394,7 @@ class Writer:
             self.put(depth, to + " * ".join(part))
 
     def totals(self, sums: list[Step]) -> dict[tuple[Step, bool], str]:
-        """(what a loop adds up, or whose largest it finds: True) -> its variable in the loop."""
+        """(addend, whether the loop finds the largest instead of the sum) -> variable."""
         totals: dict[tuple[Step, bool], str] = {}
         start, tiled = len(self.lines), self.layout.tiled
         for s in sums:

@@ -98,7 +98,7 @@ def text(op: Op, writes: bool = False) -> str:
 
 
 def sentence(op: Op) -> str:
-    """What the op does: said by the entry, by docs.py of its subject, or else by its kernel."""
+    """What the op does: the sentence of the entry, of the subject's docs.py, or of the kernel."""
     return op.doc or text_of_subject(op).says or opening(op.kernel)
 
 

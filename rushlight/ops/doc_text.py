@@ -1,5 +1,5 @@
-"""The form of what `docs.py` of a subject says of its ops, for their docstrings
-(introspect/op_docstrings.py); an entry may say it with `doc=`.
+"""The class of the texts in each subject's `docs.py`. introspect/op_docstrings.py puts the texts
+into docstrings. An entry may have `doc=` instead.
 
 Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that
 the family implies."""
@@ -15,8 +15,8 @@ class Text(NamedTuple):
 
     says: str = ""
     formula: str = ""
-    example: str = ""  # a program; its last line is shown with what it gives
-    data: tuple[str, ...] = ()  # or, for an elementwise op, numbers for its inputs
+    example: str = ""  # a program; the docstring shows the last line and its value
+    data: tuple[str, ...] = ()  # or, for an elementwise op, numbers for the inputs
     shape: str = ""
     dtype: str = ""
     errors: str = ""
