@@ -19,6 +19,7 @@ from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
 from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
+from rushlight.ops.reduce import reduce
 
 SHORT = 16  # numbers in a channel of a sample, below which NumPy does it
 REMEMBERED = 1 << 18  # numbers from which memory is used again
@@ -71,7 +72,7 @@ def room(x: ndarray) -> ndarray:
     return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
-def along_rows(name: str, of: str = "") -> Callable:
+def along_rows(name: str, of: str) -> Callable:
     """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
 
     def along_a_dimension(*given: Any) -> ndarray | None:
@@ -517,10 +518,11 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the
 # kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
-    ("softmax", ""): along_rows("softmax"),
-    ("softmax", "x"): along_rows("softmax", "x"),
-    ("log_softmax", ""): along_rows("log_softmax"),
-    ("log_softmax", "x"): along_rows("log_softmax", "x"),
+    **{
+        (function.op.name, of): along_rows(function.op.name, of)
+        for function in (reduce.softmax, reduce.log_softmax)
+        for of in ("", "x")
+    },
     ("logsumexp", ""): logsumexp,
     ("logsumexp", "x"): logsumexp_x,
     ("var_core", ""): var,
@@ -551,8 +553,6 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
 
     x, y, row, channel = numbers(2, 8), numbers(3, 2, 16), numbers(8), numbers(2)
     given: dict[str, tuple] = {
-        "softmax": (x, 1),
-        "log_softmax": (x, 1),
         "logsumexp": (x, (1,), True),
         "var_core": (x, (0,), 1),
         "layer_norm": (x, row, row, (1,), 1e-5),
@@ -561,7 +561,10 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
         "batch_dots": (y[::-1].copy(), y, numbers(1, 2, 1), (0, 2)),
         "frozen_batch_norm": (y, channel, channel, channel, channel * channel, 1e-5),
     }
-    return {(name, of): partial(example, TABLE[name], of, given[name]) for name, of in FUNCTIONS}
+    return {
+        (name, of): partial(example, TABLE[name], of, given.get(name, (x, 1)))
+        for name, of in FUNCTIONS
+    }
 
 
 def example(op: Op, of: str, given: tuple) -> tuple:

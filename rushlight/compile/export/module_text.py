@@ -218,7 +218,7 @@ class Module(Bundle):
         function = ROWS[name, ""]
         if function.__name__ == "along_a_dimension":
             self.along += (name, "", "rows"), (name, "", "across")
-            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r})"
+            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r}, '')"
         return self.need("rushlight.fast.softmax_norm", function.__name__)
 
     def function(self, name: str, kernel: Any) -> str:
