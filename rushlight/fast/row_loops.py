@@ -64,66 +64,7 @@ def column_var_x(g, x, mean, factor, out):
             out[i, j] = g[j] * (x[i, j] - mean[j]) * share
 
 
-@loop
-def row_vars(x, left, out):
-    """out[i] = sum of (x - mean)^2 / left."""
-    restrict()
-    wide()
-    for i in range(x.shape[0]):
-        whole = f64(0)
-        for start in range(0, x.shape[1], 4096):
-            row = x[i, start : start + 4096]
-            total = f32(0)
-            for j in range(row.shape[0]):
-                total = plus(total, row[j])
-            whole += f64(total)
-        mean = f32(whole / x.shape[1])
-        whole = f64(0)
-        for start in range(0, x.shape[1], 4096):
-            row = x[i, start : start + 4096]
-            total = f32(0)
-            for j in range(row.shape[0]):
-                d = row[j] - mean
-                total = plus(total, d * d)
-            whole += f64(total)
-        out[i] = f32(whole / left)
-
-
-@loop
-def row_var_x(g, x, factor, out):
-    """out = g (x - mean) factor."""
-    restrict()
-    wide()
-    for i in range(x.shape[0]):
-        whole = f64(0)
-        for start in range(0, x.shape[1], 4096):
-            row = x[i, start : start + 4096]
-            total = f32(0)
-            for j in range(row.shape[0]):
-                total = plus(total, row[j])
-            whole += f64(total)
-        mean = f32(whole / x.shape[1])
-        slope = g[i] * f32(factor)
-        for j in range(x.shape[1]):
-            out[i, j] = slope * (x[i, j] - mean)
-
-
 # -- one number from each row; blocks of 4096 are added up in float32, blocks in float64
-
-
-@loop
-def sums(x, out):
-    restrict()
-    wide()
-    for i in range(x.shape[0]):
-        whole = f64(0)
-        for start in range(0, x.shape[1], 4096):
-            row = x[i, start : start + 4096]
-            total = f32(0)
-            for j in range(row.shape[0]):
-                total = plus(total, row[j])
-            whole += f64(total)
-        out[i] = f32(whole)
 
 
 @loop
@@ -162,28 +103,6 @@ def norms(x, out):
                 total = plus(total, row[j] * row[j])
             whole += f64(total)
         out[i] = f32(sqrt64(whole))
-
-
-@loop
-def largest_of(x, out):
-    restrict()
-    wide()
-    for i in range(x.shape[0]):
-        top = f32(-inf)
-        for j in range(x.shape[1]):
-            top = largest(top, x[i, j])
-        out[i] = top
-
-
-@loop
-def smallest_of(x, out):
-    restrict()
-    wide()
-    for i in range(x.shape[0]):
-        least = f32(inf)
-        for j in range(x.shape[1]):
-            least = smallest(least, x[i, j])
-        out[i] = least
 
 
 @loop

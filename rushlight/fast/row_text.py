@@ -24,7 +24,8 @@ from rushlight.fast.rule_text import ATOM, SPECIAL, Scalar, function
 NUMBER, ROW, COLUMN, ELEMENT = range(4)
 FLOAT = np.dtype(np.float32)
 TILE = 1024  # rows that lie beside each other and are gone through together
-START = {"sum": "f32(0)", "mean": "f32(0)", "amax": "f32(-inf)"}
+START = {"sum": "f32(0)", "mean": "f32(0)", "amax": "f32(-inf)", "amin": "f32(inf)"}
+EXTREMES = {"amax": "largest", "amin": "smallest"}
 OPERATORS: dict[str, Callable] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -37,10 +38,10 @@ COSTLY = ("exp",)  # computed once: kept in the result until that is known
 
 class Layout(NamedTuple):
     """`rows`: the lines before what is done for a row; `x` is the first array. `between`, `columns`:
-    the loops over a row. `element`, `row`, `column`: how a value of the level is read, `write`: how
-    it is written. `affine`: the level of weight and bias. `wide`: whether sums of parts of a row
-    are added up in float64; `tiled`: whether many rows are gone through together. `more`: the
-    parameters after the arrays."""
+    the loops over a row; `unblocked` is in place of `between` where nothing is added up. `element`,
+    `row`, `column`: how a value of the level is read. `affine`: the level of weight and bias.
+    `wide`: whether sums of parts of a row are added up in float64. `tiled`: whether a loop goes
+    through many rows together. `more`: the parameters after the arrays."""
 
     rows: str
     columns: str
@@ -48,8 +49,8 @@ class Layout(NamedTuple):
     row: str
     affine: int
     between: str = ""
+    unblocked: str = ""
     column: str = "{}[j]"
-    write: str = "{} = {}"
     wide: bool = False
     tiled: bool = False
     more: str = ""
@@ -64,6 +65,21 @@ for i in range(x.shape[0]):""",
     "{}[i, j]",
     "{}[i]",
     COLUMN,
+)
+# Long rows, in blocks.
+BLOCKS = Layout(
+    """wide()
+n = x.shape[1]
+count = f64(n)
+for i in range(x.shape[0]):""",
+    "for j in range(width):",
+    "get({}, first + j)",
+    "{}[i]",
+    COLUMN,
+    between="""for start in range(0, n, 4096):
+    width, first = min(4096, n - start), i * n + start""",
+    unblocked="width, first = n, i * n",
+    wide=True,
 )
 # Arrays (samples, n rows), of n numbers in each row.
 ACROSS = Layout(
@@ -122,6 +138,7 @@ for i in range(first, end):
 
 LAYOUTS = {
     "rows": ROWS,
+    "blocks": BLOCKS,
     "across": ACROSS,
     "columns": COLUMNS,
     "channels": CHANNELS,
@@ -164,7 +181,7 @@ class Levels(dict):
 
     def __init__(self, layout: Layout, given: dict[str, int]):
         super().__init__()
-        self.layout, self.given = layout, given | {"eps": NUMBER}
+        self.layout, self.given = layout, given | {"eps": NUMBER, "correction": NUMBER}
 
     def __missing__(self, step: Step) -> int:
         found = {self[a] for a in step.steps} - {NUMBER}
@@ -200,6 +217,8 @@ def unchanged(x: Any, *settings: Any) -> Any:
 NAMES: dict[str, Callable] = {
     **dict.fromkeys(("reshape", "flat", "per_channel", "in_groups"), unchanged),
     "others": lambda x: "others",
+    "count": lambda x, axes: x.shape[0],
+    "spread": lambda x, axes, correction: 2 / (x.shape[0] - correction),
 }
 
 
@@ -329,7 +348,7 @@ class Writer:
         start, tiled = len(self.lines), self.layout.tiled
         for s in found:
             places = [self.place(name, ROW) for name, made in self.results.items() if made is s]
-            if s.name in ("sum", "amax") and not self.layout.wide:
+            if s.name != "mean" and s.name in START and not self.layout.wide:
                 name = self.sums[s]
             elif tiled and (places or s.name == "input"):  # an array has it
                 name = places.pop() if places else self.written(s).text
@@ -380,25 +399,26 @@ class Writer:
         if not sums and not results:
             return
         totals = self.totals(sums)
-        depth = bool(self.layout.between)
-        if depth:
-            self.put(0, self.layout.between)
+        between = self.layout.between if sums else self.layout.unblocked or self.layout.between
+        depth = between.startswith("for")
+        for line in between.split("\n") if between else ():
+            self.put(0, line)
         for part in totals.values() if self.in_parts else ():
             self.put(depth, f"{part} = f32(0)")
         self.put(depth, self.layout.columns)
         self.elements(depth + 1, phase, totals, results)
         for s in sums if self.in_parts else ():
             addend, factors = self.addends[s]
-            part = [totals[addend, False], *(self.written(a).within(ATOM) for a in factors)]
+            part = [totals[addend, "plus"], *(self.written(a).within(ATOM) for a in factors)]
             to = self.sums[s] + (" = " if self.levels[s] == COLUMN else " += ")
             self.put(depth, to + " * ".join(part))
 
-    def totals(self, sums: list[Step]) -> dict[tuple[Step, bool], str]:
-        """(addend, whether the loop finds the largest instead of the sum) -> variable."""
-        totals: dict[tuple[Step, bool], str] = {}
+    def totals(self, sums: list[Step]) -> dict[tuple[Step, str], str]:
+        """(addend, how the loop combines the addends) -> variable."""
+        totals: dict[tuple[Step, str], str] = {}
         start, tiled = len(self.lines), self.layout.tiled
         for s in sums:
-            key = self.addends[s][0], s.name == "amax"
+            key = self.addends[s][0], EXTREMES.get(s.name, "plus")
             if key in totals and not self.in_parts:
                 self.sums[s] = totals[key]
                 continue
@@ -414,7 +434,7 @@ class Writer:
         return totals
 
     def elements(
-        self, depth: int, phase: int, totals: dict[tuple[Step, bool], str], results: dict[str, Step]
+        self, depth: int, phase: int, totals: dict[tuple[Step, str], str], results: dict[str, Step]
     ) -> None:
         """What is done for each number of a row."""
         uses = self.uses(phase)
@@ -437,14 +457,12 @@ class Writer:
                 self.store(depth, place, name)
                 named.remove(s)
                 self.kept[s] = Scalar(place, FLOAT)
-        for (addend, is_amax), total in totals.items():
+        for (addend, how), total in totals.items():
             value = self.written(addend).text
-            if is_amax:
-                self.put(depth, f"{total} = largest({total}, {value})")
-            elif self.layout.tiled:
+            if how == "plus" and self.layout.tiled:
                 self.put(depth, f"{total} += {value}")
             else:
-                self.put(depth, f"{total} = plus({total}, {value})")
+                self.put(depth, f"{total} = {how}({total}, {value})")
         for name, s in results.items():
             value = self.written(s).text
             if name in self.summed:

@@ -180,7 +180,7 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     if along is not None:
         out = np.empty(len(along), FLOAT)
         shared(
-            loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size
+            loop_of("var_core", "", "blocks"), (along, float(correction), out), (1, 0, 1), x.size
         )
         more_exact(out, along, correction)
         return out.reshape(
@@ -223,15 +223,11 @@ def var_x(
     if g.size != n or g.dtype is not FLOAT:
         return None
     slopes, out = laid_out(g).reshape(-1), room(x)
-    factor = 2 / (x.size // n - correction)
     if along is not None:
-        shared(
-            loops().row_var_x,
-            (slopes, along, factor, out.reshape(along.shape)),
-            (1, 1, 0, 1),
-            x.size,
-        )
+        given = slopes, along, float(correction), out.reshape(along.shape)
+        shared(loop_of("var_core", "x", "blocks"), given, (1, 1, 0, 1), x.size)
     else:
+        factor = 2 / (x.size // n - correction)
         given = slopes, rows, column_means(rows), factor, out.reshape(rows.shape)  # type: ignore[arg-type, union-attr]
         shared(loops().column_var_x, given, (0, 1, 0, 0, 1), x.size)
     return out

@@ -58,6 +58,7 @@ def test_parts_give_what_the_kernel_gives(name):
         "softmax": [(x, 1)] * 2,
         "log_softmax": [(x, 2)] * 2,
         "logsumexp": [(x, (1,), True)] * 2,
+        "var_core": [(x, (1,), 1)] * 2,
         "layer_norm": [(x, *whole, (1, 2), 1e-5)] * 2,
         "batch_norm": [(x, *flat, (0, 2), 1e-5), (x, weight, bias, (0, 2), 1e-5)],
         "group_norm": [(x, *flat, 1, 1e-5), (x, weight, bias, (1, 2), 1e-5)],

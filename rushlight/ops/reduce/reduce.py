@@ -101,10 +101,18 @@ logsumexp = averaging(
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
 
+
+def variance(x, axes, correction):
+    """The mean squared distance from the mean, with n - correction for n."""
+    d = x - mean(x, axes, True)
+    return sum(d * d, axes, True) / (count(x, axes) - correction)
+
+
 var_core = inner_floating(
     lambda x, /, axes, correction: var(x, axes, True, correction),
+    parts=variance,
     node="VarBackward0",
-    x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
+    x=lambda g, x, axes, correction: g * spread(x, axes, correction) * (x - mean(x, axes, True)),
     batched="shift",
     sizes="all",
 )
