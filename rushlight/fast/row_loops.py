@@ -26,44 +26,6 @@ def scaled_channels(x, factor, shift, out, first, end):
                 out[k, c, j] = x[k, c, j] * f + s
 
 
-# -- along columns, in float64
-
-
-@loop
-def column_sums(x, out):
-    restrict()
-    wide()
-    for j in range(out.shape[0]):
-        out[j] = f64(0)
-    for i in range(x.shape[0]):
-        for j in range(out.shape[0]):
-            out[j] += f64(x[i, j])
-
-
-@loop
-def column_squares(x, mean, out):
-    """out[j] = sum of (x - mean)^2."""
-    restrict()
-    wide()
-    for j in range(out.shape[0]):
-        out[j] = f64(0)
-    for i in range(x.shape[0]):
-        for j in range(out.shape[0]):
-            d = x[i, j] - mean[j]
-            out[j] += f64(d * d)
-
-
-@loop
-def column_var_x(g, x, mean, factor, out):
-    """out = g (x - mean) factor."""
-    restrict()
-    wide()
-    share = f32(factor)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            out[i, j] = g[j] * (x[i, j] - mean[j]) * share
-
-
 # -- one number from each row; blocks of 4096 are added up in float32, blocks in float64
 
 

@@ -97,16 +97,18 @@ for i in range(x.shape[0]):
     tiled=True,
     more="n",
 )
-# The channels of a matrix.
+# A part of the work is the columns, channels or groups of samples from `first` to `end`. The columns
+# of matrices.
 COLUMNS = ACROSS._replace(
     rows=f"""n, across = x.shape
 count = f32(n)
-for start in range(0, across, {TILE}):
-    width, first = min({TILE}, across - start), start""",
+for start in range(first, end, {TILE}):
+    width = min({TILE}, end - start)""",
+    between="for at in range(start, start + n * across, across):",
     wide=True,
-    more="",
+    more="first, end",
 )
-# Batches (N, C, L); a part of the work is the channels, or the groups of samples, from `first` on.
+# Batches (N, C, L).
 CHANNELS = Layout(
     """samples, n = x.shape[0], x.shape[2]
 count = f64(samples * n)

@@ -153,12 +153,6 @@ def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndar
     return rows if rows is not None and len(rows) > correction else None
 
 
-def column_means(rows: ndarray) -> ndarray:
-    total = np.empty(rows.shape[1])
-    shared(loops().column_sums, (rows, total), (1, 2), rows.size)
-    return (total / len(rows)).astype(FLOAT)
-
-
 def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
     """The array as rows that a sum over the last `axes` adds up, if these have more numbers than
     `correction`."""
@@ -191,10 +185,9 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
         )
     if rows is None:
         return None
-    total = np.empty(rows.shape[1])
-    shared(loops().column_squares, (rows, column_means(rows), total), (1, 0, 2), rows.size)
     kept = (1,) * len(axes) + x.shape[len(axes) :]  # type: ignore[arg-type]
-    out = (total / (len(rows) - correction)).astype(FLOAT)
+    out, loop = np.empty(rows.shape[1], FLOAT), loop_of("var_core", "", "columns")
+    by_channels(loop, x.size, len(out), rows, float(correction), out)
     more_exact(out, rows.T, correction)
     return out.reshape(kept)
 
@@ -227,9 +220,8 @@ def var_x(
         given = slopes, along, float(correction), out.reshape(along.shape)
         shared(loop_of("var_core", "x", "blocks"), given, (1, 1, 0, 1), x.size)
     else:
-        factor = 2 / (x.size // n - correction)
-        given = slopes, rows, column_means(rows), factor, out.reshape(rows.shape)  # type: ignore[arg-type, union-attr]
-        shared(loops().column_var_x, given, (0, 1, 0, 0, 1), x.size)
+        loop = loop_of("var_core", "x", "columns")
+        by_channels(loop, x.size, n, slopes, rows, float(correction), out.reshape(rows.shape))  # type: ignore[union-attr]
     return out
 
 
@@ -347,9 +339,11 @@ def samples(a: ndarray) -> ndarray | None:
 
 def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> None:
     """The call; of much, each core does some of the channels."""
+    if size < MUCH:
+        return loop(*arguments, 0, channels)
     from rushlight.loops.parallel import cores, pool
 
-    parts = min(cores(), channels) if size >= MUCH else 1
+    parts = min(cores(), channels)
     bounds = [channels * k // parts for k in range(parts + 1)]
     pool.run(loop, [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
 
@@ -364,10 +358,8 @@ def batch_norm(
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
-    if given.ndim == 2:
-        loop_of("batch_norm", "", "columns")(*arguments)
-    else:
-        by_channels(loop_of("batch_norm", "", "channels"), x.size, x.shape[1], *arguments)
+    loop = loop_of("batch_norm", "", "columns" if x.ndim == 2 else "channels")
+    by_channels(loop, x.size, x.shape[1], *arguments)
     return like_images(out, x, asks=channels_last), mu, var
 
 
@@ -387,11 +379,8 @@ def batch_norm_grads(
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
     moments = mu.reshape(-1), var.reshape(-1)
     arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums
-    of = "x weight bias"
-    if g.ndim == 2:
-        loop_of("batch_norm", of, "columns")(*arguments)
-    else:
-        by_channels(loop_of("batch_norm", of, "channels"), x.size, x.shape[1], *arguments)
+    loop = loop_of("batch_norm", "x weight bias", "columns" if x.ndim == 2 else "channels")
+    by_channels(loop, x.size, x.shape[1], *arguments)
     return out, sums[0], sums[1]
 
 

@@ -252,7 +252,10 @@ class Module(Bundle):
         for name in dict.fromkeys(re.findall(r"\bloops\(\)\.(\w+)", text)):
             loop = self.need("rushlight.fast.row_loops", name)
             self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {loop}")
-        found = re.findall(r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"', text)
+        found = re.findall(
+            r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"(?: if .*? else "(\w+)")?', text
+        )
+        found = [(*key[:2], layout) for key in found for layout in key[2:] if layout]
         for key in dict.fromkeys([*found, *self.along]):
             self.generated(key)
 
