@@ -352,10 +352,8 @@ class Writer:
             places = [self.place(name, ROW) for name, made in self.results.items() if made is s]
             if s.name != "mean" and s.name in START and not self.layout.wide:
                 name = self.sums[s]
-            elif tiled and (places or s.name == "input"):  # an array has it
-                name = places.pop() if places else self.written(s).text
-                if s.name != "input":
-                    self.store(tiled, name, self.written(s).text)
+            elif tiled and s.name == "input":
+                continue
             else:
                 value, name = self.written(s).text, self.fresh("r", "f32")
                 self.put(tiled, f"{name} = {value}")
