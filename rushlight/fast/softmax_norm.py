@@ -276,15 +276,15 @@ def layer_norm_grads(
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
     if g is None or rows is None or w is None or have_gradients(gs[1:]):
         return None
-    out, sums = room(x), np.empty((2, n), FLOAT)
+    out, (of_w, of_b) = room(x), np.empty((2, n), FLOAT)
     shared(
         loop_of("layer_norm", "x weight bias", "rows"),
-        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), *sums),
+        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), of_w, of_b),
         (1, 1, 0, 1, 1, 0, 1, 2, 2),
         x.size,
     )
     shape = of_weight(gs)
-    return out, sums[0].reshape(shape), sums[1].reshape(shape)
+    return out, of_w.reshape(shape), of_b.reshape(shape)
 
 
 def have_gradients(moments: list[ndarray]) -> bool:
@@ -348,6 +348,11 @@ def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> No
     pool.run(loop, [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
 
 
+def shared_size(x: ndarray) -> int:
+    """The elements whose channels the cores share: 0 of a matrix, which stays on one core."""
+    return x.size if x.ndim > 2 else 0
+
+
 def batch_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
 ) -> Any:
@@ -359,7 +364,7 @@ def batch_norm(
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
     loop = loop_of("batch_norm", "", "columns" if x.ndim == 2 else "channels")
-    by_channels(loop, x.size, x.shape[1], *arguments)
+    by_channels(loop, shared_size(x), x.shape[1], *arguments)
     return like_images(out, x, asks=channels_last), mu, var
 
 
@@ -380,7 +385,7 @@ def batch_norm_grads(
     moments = mu.reshape(-1), var.reshape(-1)
     arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums
     loop = loop_of("batch_norm", "x weight bias", "columns" if x.ndim == 2 else "channels")
-    by_channels(loop, x.size, x.shape[1], *arguments)
+    by_channels(loop, shared_size(x), x.shape[1], *arguments)
     return out, sums[0], sums[1]
 
 
