@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from rushlight.core.table import SHARED, TABLE, rebind
+from rushlight.core.table import SHARED, TABLE, Op, rebind
 
 
 class Step:
@@ -30,6 +30,11 @@ class Step:
         """Three sizes, each the number of elements in a row. Rules multiply the sizes of the reduced
         dimensions; a row here has one dimension."""
         return (step("count", self),) * 3
+
+    @property
+    def entry(self) -> Op | None:
+        """The entry of the op; None for an input, and for a count."""
+        return TABLE.get(self.name)
 
     @property
     def steps(self) -> list[Step]:

@@ -9,36 +9,43 @@ number for all, for each row, for each column (each channel of a group), or for 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rushlight.core.table import TABLE, parameters
+from rushlight.core.table import TABLE, Op, parameters
 from rushlight.fast.formula import Step, inputs, needed, on_steps
 from rushlight.fast.rule_text import ATOM, SPECIAL, Scalar, function
+from rushlight.ops.math import elementwise
+from rushlight.ops.reduce import reduce
 
 NUMBER, ROW, COLUMN, ELEMENT = range(4)
 FLOAT = np.dtype(np.float32)
 TILE = 1024  # rows that lie beside each other and are gone through together
-START = {"sum": "f32(0)", "mean": "f32(0)", "amax": "f32(-inf)", "amin": "f32(inf)"}
-EXTREMES = {"amax": "largest", "amin": "smallest"}
-OPERATORS: dict[str, Callable] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "neg": operator.neg,
+START = {
+    reduce.sum.op: "f32(0)",
+    reduce.mean.op: "f32(0)",
+    reduce.amax.op: "f32(-inf)",
+    reduce.amin.op: "f32(inf)",
 }
-COSTLY = ("exp",)  # computed once: kept in the result until that is known
+EXTREMES = {reduce.amax.op: "largest", reduce.amin.op: "smallest"}
+OPERATORS: dict[Op | None, Callable] = {
+    elementwise.add.op: operator.add,
+    elementwise.sub.op: operator.sub,
+    elementwise.mul.op: operator.mul,
+    elementwise.div.op: operator.truediv,
+    elementwise.neg.op: operator.neg,
+}
+COSTLY = (elementwise.exp.op,)  # computed once: kept in the result until that is known
 
 
 class Layout(NamedTuple):
-    """`rows`: the lines before what is done for a row; `x` is the first array. `between`, `columns`:
-    the loops over a row; `unblocked` is in place of `between` where nothing is added up. `element`,
+    """`rows`: the lines before what is done for a row; `x` is the first array. `between` and
+    `columns` are the loops over a row; `unblocked` is in place of `between` where nothing is added up. `element`,
     `row`, `column`: how a value of the level is read. `affine`: the level of weight and bias.
     `wide`: whether sums of parts of a row are added up in float64. `tiled`: whether a loop goes
     through many rows together. `more`: the parameters after the arrays."""
@@ -97,8 +104,8 @@ for i in range(x.shape[0]):
     tiled=True,
     more="n",
 )
-# A part of the work is the columns, channels or groups of samples from `first` to `end`. The columns
-# of matrices.
+# The columns of matrices. Here and below, a part of the work is the columns, channels or groups
+# from `first` to `end`.
 COLUMNS = ACROSS._replace(
     rows=f"""n, across = x.shape
 count = f32(n)
@@ -148,7 +155,7 @@ LAYOUTS = {
 }
 
 
-@cache
+@functools.cache
 def loop_of(name: str, of: str, layout: str) -> Any:
     """The loop of an op, or of its derivatives by the inputs `of`: a function of the arrays of the
     formula, its numbers, the results, and of what the layout needs."""
@@ -189,7 +196,7 @@ class Levels(dict):
         found = {self[a] for a in step.steps} - {NUMBER}
         if step.name == "input":
             level = self.given[step.args[0]]
-        elif step.name in START:
+        elif step.entry in START:
             of_channel = "others" in step.args and self.layout.affine == COLUMN
             level = COLUMN if of_channel else ROW
         else:
@@ -240,9 +247,9 @@ class Writer:
         self.depths: dict[Step, int] = {}  # loops over the row before the step is known
         for s in self.order:
             before = max([self.depths.get(a, 0) for a in s.steps], default=0)
-            self.depths[s] = before + (s.name in START)
+            self.depths[s] = before + (s.entry in START)
         # reduction -> what is added up, and the factors of it that are the same all along
-        self.addends = {s: self.split(s.args[0]) for s in self.order if s.name in START}
+        self.addends = {s: self.split(s.args[0]) for s in self.order if s.entry in START}
         self.names: dict[Step, Scalar] = {}  # what is under a name, or in an array
         self.sums: dict[Step, str] = {}  # reduction -> the variable that adds up
         self.tiles: list[str] = []  # arrays of a number for each row
@@ -286,12 +293,12 @@ class Writer:
         each, others, left = [], [], [value]
         while left and self.layout is GROUPS:
             s = left.pop()
-            if s.name == "mul" and self.levels[s] == ELEMENT:
+            if s.entry is elementwise.mul.op and self.levels[s] == ELEMENT:
                 left += reversed(s.steps)
             else:
                 (each if self.levels[s] == ELEMENT else others).append(s)
         each.sort(key=lambda s: self.order.index(s) if s in self.order else -1)
-        return reduce(operator.mul, each) if others else value, others
+        return functools.reduce(operator.mul, each) if others else value, others
 
     # -- parts of the text -------------------------------------------------------------------------
 
@@ -331,12 +338,12 @@ class Writer:
             return self.names[step]
         if step.name == "count":
             return Scalar("f32(count)", FLOAT)
-        if step.name in START:
+        if step.entry in START:
             total = self.sums[step]
             return Scalar(
-                f"f32({total} / count)" if step.name == "mean" else f"f32({total})", FLOAT
+                f"f32({total} / count)" if step.entry is reduce.mean.op else f"f32({total})", FLOAT
             )
-        do = OPERATORS.get(step.name) or SPECIAL.get(step.name) or function(step.name)
+        do = OPERATORS.get(step.entry) or SPECIAL.get(step.name) or function(step.name)
         return do(*[self.written(a) for a in step.args])
 
     # -- what is done for a row --------------------------------------------------------------------
@@ -350,7 +357,7 @@ class Writer:
         start, tiled = len(self.lines), self.layout.tiled
         for s in found:
             places = [self.place(name, ROW) for name, made in self.results.items() if made is s]
-            if s.name != "mean" and s.name in START and not self.layout.wide:
+            if s.entry is not reduce.mean.op and s.entry in START and not self.layout.wide:
                 name = self.sums[s]
             elif tiled and s.name == "input":
                 continue
@@ -367,7 +374,7 @@ class Writer:
         """Whether a value of a row is under a name: a sum, a result, and what is used more than
         once or in a loop."""
         return (
-            step.name in START
+            step.entry in START
             or step in self.results.values()
             or self.users[step] > 1
             or any(step in s.steps and self.levels[s] > ROW for s in self.order)
@@ -375,7 +382,7 @@ class Writer:
 
     def roots(self, phase: int) -> tuple[list[Step], dict[str, Step]]:
         """What a loop adds up, and the results that it writes."""
-        sums = [s for s in self.order if s.name in START and self.depths[s] == phase + 1]
+        sums = [s for s in self.order if s.entry in START and self.depths[s] == phase + 1]
         last = phase == max(self.depths.values())
         return sums, {
             name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT
@@ -418,7 +425,7 @@ class Writer:
         totals: dict[tuple[Step, str], str] = {}
         start, tiled = len(self.lines), self.layout.tiled
         for s in sums:
-            key = self.addends[s][0], EXTREMES.get(s.name, "plus")
+            key = self.addends[s][0], EXTREMES.get(s.entry, "plus")
             if key in totals and not self.in_parts:
                 self.sums[s] = totals[key]
                 continue
@@ -426,7 +433,7 @@ class Writer:
                 [total] = [f"{name}[k, c]" for name, made in self.results.items() if made is s]
             else:
                 total = self.fresh("s", "f64" if self.layout.wide else "f32")
-                self.put(tiled, f"{total} = {'0.0' if self.layout.wide else START[s.name]}")
+                self.put(tiled, f"{total} = {'0.0' if self.layout.wide else START[s.entry]}")
             self.sums[s] = total
             totals.setdefault(key, self.fresh("p") if self.in_parts else total)
         if tiled and sums:
@@ -441,7 +448,7 @@ class Writer:
         later = [self.uses(p) for p in range(phase + 1, max(self.depths.values()) + 1)]
         named = []
         for s in self.order:
-            kept = s.name in COSTLY and uses[s] and any(s in more for more in later)
+            kept = s.entry in COSTLY and uses[s] and any(s in more for more in later)
             if s in self.names or self.levels[s] != ELEMENT or not (kept or uses[s] > 1):
                 continue
             name = self.fresh("e")

@@ -220,8 +220,8 @@ def var_x(
         given = slopes, along, float(correction), out.reshape(along.shape)
         shared(loop_of("var_core", "x", "blocks"), given, (1, 1, 0, 1), x.size)
     else:
-        loop = loop_of("var_core", "x", "columns")
-        by_channels(loop, x.size, n, slopes, rows, float(correction), out.reshape(rows.shape))  # type: ignore[union-attr]
+        loop, to = loop_of("var_core", "x", "columns"), out.reshape(-1, n)
+        by_channels(loop, x.size, n, slopes, rows, float(correction), to)
     return out
 
 

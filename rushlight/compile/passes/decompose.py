@@ -199,9 +199,9 @@ def from_entry(op: Op) -> Callable[..., Any]:
         made = on_steps(op.options["parts"])(*given)
         for step in needed(made):
             x, *others = [known[a] if isinstance(a, Step) else a for a in step.args]
-            if step.name in REDUCING:
+            if step.entry in REDUCING:
                 dims = others[0] if isinstance(others[0], tuple) else (others[0],)
-                known[step] = REDUCING[step.name](b, x, dims)
+                known[step] = REDUCING[step.entry](b, x, dims)
             else:
                 known[step] = b.element(TABLE[step.name], x, *others)
         return tuple([known[s] for s in made]) if isinstance(made, tuple) else known[made]
@@ -209,10 +209,10 @@ def from_entry(op: Op) -> Callable[..., Any]:
     return write
 
 
-REDUCING: dict[str, Callable] = {
-    "sum": lambda b, x, dims: b.reduce(reduce.sum, x, dims),
-    "amax": lambda b, x, dims: b.reduce(reduce.amax, x, dims),
-    "mean": lambda b, x, dims: mean(b, x, dims, True),
+REDUCING: dict[Op | None, Callable] = {
+    reduce.sum.op: lambda b, x, dims: b.reduce(reduce.sum, x, dims),
+    reduce.amax.op: lambda b, x, dims: b.reduce(reduce.amax, x, dims),
+    reduce.mean.op: lambda b, x, dims: mean(b, x, dims, True),
 }
 for _function, _suits in (
     (reduce.softmax, has_dims),
