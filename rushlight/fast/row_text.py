@@ -444,26 +444,8 @@ class Writer:
         self, depth: int, phase: int, totals: dict[tuple[Step, str], str], results: dict[str, Step]
     ) -> None:
         """What is done for each number of a row."""
-        uses = self.uses(phase)
-        later = [self.uses(p) for p in range(phase + 1, max(self.depths.values()) + 1)]
-        named = []
-        for s in self.order:
-            kept = s.entry in COSTLY and uses[s] and any(s in more for more in later)
-            if s in self.names or self.levels[s] != ELEMENT or not (kept or uses[s] > 1):
-                continue
-            name = self.fresh("e")
-            self.put(depth, f"{name} = {self.written(s).text}")
-            self.names[s] = Scalar(name, FLOAT)
-            named.append(s)
-            if kept:
-                [place] = [
-                    self.place(result, ELEMENT)
-                    for result, made in self.results.items()
-                    if self.levels[made] == ELEMENT
-                ]
-                self.store(depth, place, name)
-                named.remove(s)
-                self.kept[s] = Scalar(place, FLOAT)
+        before = set(self.names)
+        self.name_elements(depth, phase)
         for (addend, how), total in totals.items():
             value = self.written(addend).text
             if how == "plus" and self.layout.tiled:
@@ -477,6 +459,25 @@ class Writer:
                 self.put(depth, f"{place} = {place} + {value}")
             else:
                 self.store(depth, self.place(name, ELEMENT), value)
-        for s in named:
-            del self.names[s]
-        self.names |= self.kept
+        self.names = {s: name for s, name in self.names.items() if s in before} | self.kept
+
+    def name_elements(self, depth: int, phase: int) -> None:
+        """Name what a loop uses more than once; what is costly and used later stays in the
+        result."""
+        uses = self.uses(phase)
+        later = [self.uses(p) for p in range(phase + 1, max(self.depths.values()) + 1)]
+        for s in self.order:
+            kept = s.entry in COSTLY and uses[s] and any(s in more for more in later)
+            if s in self.names or self.levels[s] != ELEMENT or not (kept or uses[s] > 1):
+                continue
+            name = self.fresh("e")
+            self.put(depth, f"{name} = {self.written(s).text}")
+            self.names[s] = Scalar(name, FLOAT)
+            if kept:
+                [place] = [
+                    self.place(result, ELEMENT)
+                    for result, made in self.results.items()
+                    if self.levels[made] == ELEMENT
+                ]
+                self.store(depth, place, name)
+                self.kept[s] = Scalar(place, FLOAT)
