@@ -93,37 +93,24 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 
 def rows() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops over rows: called for an array at the least size that takes them."""
-    from rushlight.fast import scatter_loops
-    from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
+    """The loops over rows: called for arrays of a few numbers."""
+    from rushlight.fast import reductions, scatter_loops, softmax_norm
 
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
-    arguments = examples()
-    for (name, of), function in FUNCTIONS.items():
-        yield (
-            f"{name}, derivative by {of}" if of else name,
-            lambda f=function, given=arguments[name, of]: f(*given()),
-        )
-    for name in (
-        "sums",
-        "products",
-        "norms",
-        "largest_of",
-        "smallest_of",
-        "running_sums_of_rows",
-        "running_products_of_rows",
-    ):
-        yield (
-            name,
-            lambda name=name: getattr(loops(), name)(
-                x, x.copy() if name[0] == "r" else x[0, :2].copy()
-            ),
-        )
-    for name in ("softmax", "log_softmax"):
-        yield (
-            f"{name} between dimensions",
-            lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z)),
-        )  # type: ignore
+    for module in (softmax_norm, reductions):
+        for (name, of), arguments in module.examples().items():
+            yield (
+                f"{name}, derivative by {of}" if of else name,
+                lambda run=module.run, name=name, of=of, given=arguments: run(
+                    TABLE[name], of, TABLE[name].kernel, *given()
+                ),
+            )
+    for (name, of), function in softmax_norm.FUNCTIONS.items():
+        if function.__name__ == "along_a_dimension":
+            yield (
+                f"{name} along another dimension than the last",
+                lambda run=function, of=of: run(*[z] * (1 + len(of)), 1),
+            )
     for name, text, at in (
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),

@@ -174,6 +174,8 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 
 # What an entry may say besides its rules.
 OPTIONS = {
+    "parts": "the op in other ops: what loops over rows, and fused loops, are written from "
+    "(fast/formula.py)",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "apart": "the name of an output of which the rules keep a copy, so that users may write to it",

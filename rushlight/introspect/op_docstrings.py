@@ -2,7 +2,7 @@
 
 The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
 follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
-written by hand: `doc=` in the entry, or in introspect/docstring_texts.py.
+written by hand: `doc=` in the entry, or in docs.py of its subject.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, Signature
 from operator import attrgetter
 from textwrap import TextWrapper
@@ -22,8 +25,8 @@ from rushlight.core.arguments import ROLES
 from rushlight.core.table import BOOL, FLOATING, PUBLIC, REAL, TABLE, Op, parameters
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
-from rushlight.introspect.docstring_texts import NO_TEXT, TEXTS, Text
 from rushlight.introspect.formulas import Formula, formula
+from rushlight.ops.doc_text import NO_TEXT, Text
 
 wrap = TextWrapper(88, break_long_words=False, break_on_hyphens=False).fill
 indented = TextWrapper(
@@ -75,7 +78,7 @@ def family(op: Op) -> str:
 
 def text(op: Op, writes: bool = False) -> str:
     """The whole docstring; that of the form with an underscore if it `writes`."""
-    known = TEXTS.get(op.name, NO_TEXT)
+    known = text_of_subject(op)
     head, says = known.formula or headline(op), sentence(op)
     if writes:
         head, says = (
@@ -95,9 +98,20 @@ def text(op: Op, writes: bool = False) -> str:
 
 
 def sentence(op: Op) -> str:
-    """What the op does: said by the entry, by introspect/docstring_texts.py, or else by its
-    kernel."""
-    return op.doc or TEXTS.get(op.name, NO_TEXT).says or opening(op.kernel)
+    """What the op does: the sentence of the entry, of the subject's docs.py, or of the kernel."""
+    return op.doc or text_of_subject(op).says or opening(op.kernel)
+
+
+def text_of_subject(op: Op) -> Text:
+    """What docs.py in the folder of the op's entry says."""
+    folder = op.forward.__module__.rpartition(".")[0]
+    return texts_in(folder).get(op.name, NO_TEXT)
+
+
+@cache
+def texts_in(folder: str) -> dict[str, Text]:
+    own = folder.startswith("rushlight.ops.") and find_spec(f"{folder}.docs")
+    return import_module(f"{folder}.docs").TEXTS if own else {}
 
 
 def opening(kernel: Any) -> str:

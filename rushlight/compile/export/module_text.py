@@ -22,6 +22,7 @@ from rushlight.compile.report import Parts
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
 from rushlight.fast.index import SITES
+from rushlight.fast.row_text import loop_text
 from rushlight.fast.softmax_norm import FUNCTIONS as ROWS
 from rushlight.loops import scalar_math, simd
 
@@ -47,7 +48,7 @@ INSTEAD = {
     ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"),
     ("rushlight.base.device", "present"): (OURS, "from_array"),
     ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
-    ("rushlight.fast", "channel_loops"): (OURS, "LOOPS"),
+    ("rushlight.fast.row_text", "loop_of"): (OURS, "loop_of"),
 }
 # Ways whose loops are generated from rules of the op table, which no exported text has.
 NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
@@ -109,11 +110,11 @@ class Module(Bundle):
         used = set(
             re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)
         )  # `kernels.tanh` is not the tanh of loops
-        self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
+        self.wanted = used & ({*RUNTIME} | loop_names())
         super().__init__(
             {**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"}
         )
-        self.along: list[str] = []  # row loops that kernels look up by name
+        self.along: list[tuple[str, str, str]] = []  # loops that kernels look up by op and layout
         self.owner |= {
             "np": "import numpy as np",
             **{name: f"from numpy import {name}" for name in NUMPY},
@@ -215,9 +216,9 @@ class Module(Bundle):
     def rows(self, name: str) -> str:
         """The function of large arrays for an op (fast/softmax_norm.py)."""
         function = ROWS[name, ""]
-        if function.__name__ == "run":
-            self.along.append(name)
-            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r})"
+        if function.__name__ == "along_a_dimension":
+            self.along += (name, "", "rows"), (name, "", "across")
+            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r}, '')"
         return self.need("rushlight.fast.softmax_norm", function.__name__)
 
     def function(self, name: str, kernel: Any) -> str:
@@ -246,17 +247,28 @@ class Module(Bundle):
         return self.replaced(module, node, *here.span(node)).join("()")
 
     def loops(self) -> None:
-        """Put the row and channel loops that the text names into LOOPS, where the kernels look them
-        up."""
+        """Put the loops that the text names into LOOPS, where the kernels look them up."""
         text = "\n".join(self.texts)
-        found = re.findall(r"\bloops\(\)\.(\w+)|by_channels\(\"(\w+)\"", text)
-        for name in dict.fromkeys([*(a or b for a, b in found), *self.along]):
-            module = next(
-                m
-                for m in ("rushlight.fast.row_loops", "rushlight.fast.channel_loops")
-                if name in source(m).statements
-            )
-            self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {self.need(module, name)}")
+        for name in dict.fromkeys(re.findall(r"\bloops\(\)\.(\w+)", text)):
+            loop = self.need("rushlight.fast.row_loops", name)
+            self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {loop}")
+        found = re.findall(
+            r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"(?: if .*? else "(\w+)")?', text
+        )
+        found = [(*key[:2], layout) for key in found for layout in key[2:] if layout]
+        for key in dict.fromkeys([*found, *self.along]):
+            self.generated(key)
+
+    def generated(self, key: tuple[str, str, str]) -> None:
+        """Write a loop of fast/row_text.py."""
+        written, compiler = self.need(OURS, "WRITTEN"), self.need(OURS, "machine_code")
+        text = loop_text(*key)
+        for name in sorted({*re.findall(r"\b[a-z]\w*(?=[(),])", text)} & loop_names()):
+            text = re.sub(rf"\b{name}\b", self.element("", name) or name, text)
+        self.imports["from numpy import inf"] = None
+        name = self.claim("_".join(filter(None, key)).replace(" ", "_"), ("loop", *key))
+        self.texts.append(f"@{compiler}\n{text.replace('kernel', name, 1)}")
+        self.texts.append(f"{written}[{key!r}] = {name}")
 
     def rule(self, name: str, kernel: Any) -> str:
         """The name of a kernel that is a rule of the table; writes the rule with ops replaced by
@@ -406,6 +418,11 @@ def {p.mark}call({", ".join(names)}):
 def elements() -> set[str]:
     """The names of scalar functions."""
     return {*scalar_math.NAMES, *(f"{name}64" for name in scalar_math.NAMES)} - {"abs"}
+
+
+def loop_names() -> set[str]:
+    """The names that loops find as globals."""
+    return {*INSTRUCTIONS, *TYPES, *REGISTERS} | elements()
 
 
 def in_full(kernel: Any) -> Any:

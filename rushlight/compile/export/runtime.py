@@ -250,7 +250,13 @@ class Loop:
         """Does nothing."""
 
 
-LOOPS = SimpleNamespace()  # name -> row or channel loop
+LOOPS = SimpleNamespace()  # name -> row loop
+WRITTEN: dict[tuple, Callable] = {}  # (op, derivative, layout) -> loop
+
+
+def loop_of(name, of, layout):
+    """The loop of an op along a dimension."""
+    return WRITTEN[name, of, layout]
 
 
 def mode() -> SimpleNamespace:

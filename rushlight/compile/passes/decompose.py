@@ -10,7 +10,8 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
-from rushlight.core.table import Op, entries
+from rushlight.core.table import TABLE, Op, entries
+from rushlight.fast.formula import Step, inputs, needed, on_steps
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.index import along_dim
 from rushlight.ops.linalg import matmul
@@ -19,8 +20,6 @@ from rushlight.ops.math.elementwise import (
     bitwise_and,
     div,
     eq,
-    exp,
-    log,
     mul,
     ne,
     neg,
@@ -53,20 +52,21 @@ def parts(
 
 
 class Builder:
-    """Appends calls of ops, which are given as functions, knowing the shape and dtype of what they
-    give."""
+    """Appends calls of ops, which are given as functions or entries, knowing the shape and dtype
+    of what they give."""
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
         self.line, self.late = like.line, like.late
 
-    def call(self, op: Callable, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
+    def call(self, op: Any, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
-        self.steps.append(Call(op.op.name, args, (out,), self.line, self.late))
+        name = getattr(op, "op", op).name
+        self.steps.append(Call(name, args, (out,), self.line, self.late))
         return out
 
-    def element(self, op: Callable, *args: Any, dtype: np.dtype | None = None) -> Value:
+    def element(self, op: Any, *args: Any, dtype: np.dtype | None = None) -> Value:
         """An elementwise op; Python numbers become constants of the first value's dtype."""
         first = next(a for a in args if isinstance(a, Value))
         whole = tuple(
@@ -190,18 +190,36 @@ def uniform_zero(v: Value) -> bool:
 # -- the parts -------------------------------------------------------------------------------------
 
 
-@parts(reduce.softmax, has_dims)
-def softmax(b: Builder, x: Value, dim: int) -> Value:
-    e = b.element(exp, b.element(sub, x, b.reduce(reduce.amax, x, (dim,))))
-    return b.element(div, e, b.reduce(reduce.sum, e, (dim,)))
+def from_entry(op: Op) -> Callable[..., Any]:
+    """Writes a call in the parts that the op's entry names (fast/formula.py)."""
+
+    def write(b: Builder, *args: Any) -> Any:
+        known = dict(zip(inputs(range(len(args))), args))
+        given = [s if isinstance(a, Value) else a for s, a in known.items()]
+        made = on_steps(op.options["parts"])(*given)
+        for step in needed(made):
+            x, *others = [known[a] if isinstance(a, Step) else a for a in step.args]
+            if step.entry in REDUCING:
+                dims = others[0] if isinstance(others[0], tuple) else (others[0],)
+                known[step] = REDUCING[step.entry](b, x, dims)
+            else:
+                known[step] = b.element(TABLE[step.name], x, *others)
+        return tuple([known[s] for s in made]) if isinstance(made, tuple) else known[made]
+
+    return write
 
 
-@parts(reduce.log_softmax, has_dims)
-def log_softmax(b: Builder, x: Value, dim: int) -> Value:
-    shifted = b.element(sub, x, b.reduce(reduce.amax, x, (dim,)))
-    return b.element(
-        sub, shifted, b.element(log, b.reduce(reduce.sum, b.element(exp, shifted), (dim,)))
-    )
+REDUCING: dict[Op | None, Callable] = {
+    reduce.sum.op: lambda b, x, dims: b.reduce(reduce.sum, x, dims),
+    reduce.amax.op: lambda b, x, dims: b.reduce(reduce.amax, x, dims),
+    reduce.mean.op: lambda b, x, dims: mean(b, x, dims, True),
+}
+for _function, _suits in (
+    (reduce.softmax, has_dims),
+    (reduce.log_softmax, has_dims),
+    (normalization.layer_norm, one_dtype),
+):
+    parts(_function, _suits)(from_entry(_function.op))
 
 
 @parts(reduce.sum, around_a_dimension)
@@ -239,22 +257,13 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     return b.element(div, b.reduce(reduce.sum, b.element(mul, d, d), dims), float(n - correction))
 
 
-@parts(normalization.layer_norm, one_dtype)
-def layer_norm(
-    b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float
-) -> tuple:
-    mu = mean(b, x, dims, True)
-    d = b.element(sub, x, mu)
-    var = mean(b, b.element(mul, d, d), dims, True)
-    return scaled(b, d, var, eps, weight, bias), mu, var
-
-
 @parts(normalization.group_norm, one_dtype)
 def group_norm(
     b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float
 ) -> tuple:
     rows = len(x._array), groups, x.size // (len(x._array) * groups)
-    out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
+    layer_norm, x_rows = PARTS[normalization.layer_norm.op][0], b.call(reshape, x, rows, shape=rows)
+    out, mu, var = layer_norm(b, x_rows, None, None, (2,), eps)
     out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
     for op, a in ((mul, weight), (add, bias)):
         out = (
@@ -279,14 +288,7 @@ def frozen_batch_norm(
     weight, bias, mu, var = (
         a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var)
     )
-    return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
-
-
-def scaled(
-    b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None
-) -> Value:
-    """d / sqrt(var + eps) weight + bias."""
-    out = b.element(mul, d, b.element(rsqrt, b.element(add, var, eps)))
+    out = b.element(mul, b.element(sub, x, mu), b.element(rsqrt, b.element(add, var, eps)))
     out = out if weight is None else b.element(mul, out, weight)
     return out if bias is None else b.element(add, out, bias)
 

@@ -143,8 +143,9 @@ def conv_bias_grad(g: ndarray) -> ndarray | None:
     suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_ELEMENTS and g.ndim > 2 and g.flags.carray
     if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_numba()):
         return None
-    from rushlight.fast.channel_loops import batch_norm_bias
+    from rushlight.fast.row_text import loop_of
 
     out = np.empty(g.shape[1], g.dtype)
-    batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
+    sums = loop_of("batch_norm", "bias", "channels")
+    sums(g.reshape(*g.shape[:2], -1), out, 0, len(out))
     return out

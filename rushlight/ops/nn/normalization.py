@@ -21,11 +21,30 @@ def sizes_of_group_norm(x, weight, bias, groups, eps):
     return [(x.shape, x.dtype), *[((x.shape[0], groups, 1), x.dtype)] * 2]
 
 
+def normalized(x, weight, bias, dims, eps):
+    """(x - mean) / sqrt(var + eps) weight + bias."""
+    mu = mean(x, dims, True)
+    d = x - mu
+    var = mean(d * d, dims, True)
+    y = d * rsqrt(var + eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias, mu, var
+
+
+def normalized_channels(x, weight, bias, dims, eps):
+    """As `normalized`, with one factor for each channel."""
+    mu = mean(x, dims, True)
+    d = x - mu
+    var = mean(d * d, dims, True)
+    return d * (weight / sqrt(var + eps)) + bias, mu, var
+
+
 layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims
     ),
+    parts=normalized,
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
     outputs="out mu var",
@@ -41,6 +60,7 @@ batch_norm = inner(
         batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)
     ),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
+    parts=normalized_channels,
     outputs="out mu var",
     node="NativeBatchNormBackward0",
     sizes="leading",
@@ -55,6 +75,7 @@ group_norm = inner(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)
     ),
     bias=lambda gs: sum(gs[0], others(gs[0])),
+    parts=normalized_channels,
     outputs="out mu var",
     node="NativeGroupNormBackward0",
     sizes=sizes_of_group_norm,

@@ -84,30 +84,62 @@ amin = reduction(
     out=same_out,
     exact=True,
 )
+
+
+def log_of_sum(x, dim=None, keepdim=False):
+    """An infinity or nan is not subtracted."""
+    top = amax(x, dim, True)
+    top = where(isfinite(top), top, 0.0)
+    return log(sum(exp(x - top), dim, True)) + top
+
+
 logsumexp = averaging(
     lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
     x=lambda g, x, out: g * exp(x - out),
+    parts=log_of_sum,
 )
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
 
+
+def variance(x, axes, correction):
+    """The mean squared distance from the mean, with n - correction for n."""
+    d = x - mean(x, axes, True)
+    return sum(d * d, axes, True) / (count(x, axes) - correction)
+
+
 var_core = inner_floating(
     lambda x, /, axes, correction: var(x, axes, True, correction),
+    parts=variance,
     node="VarBackward0",
-    x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
+    x=lambda g, x, axes, correction: g * spread(x, axes, correction) * (x - mean(x, axes, True)),
     batched="shift",
     sizes="all",
 )
 
+
+def shares(x, dim):
+    """exp(x) / sum exp(x), shifted by the largest element so that nothing overflows."""
+    e = exp(x - amax(x, dim, True))
+    return e / sum(e, dim, True)
+
+
+def log_shares(x, dim):
+    shifted = x - amax(x, dim, True)
+    return shifted - log(sum(exp(shifted), dim, True))
+
+
 softmax = inner_floating(
     lambda x, /, dim: softmax(x, dim),
     x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+    parts=shares,
     batched="shift",
     sizes="all",
 )
 log_softmax = inner_floating(
     lambda x, /, dim: log_softmax(x, dim),
     x=lambda g, out, dim: g - exp(out) * sum(g, dim, True),
+    parts=log_shares,
     batched="shift",
     sizes="all",
 )
