@@ -4,10 +4,28 @@ over samples is added in float64. Those named `across` are for matrices (N, C), 
 side by side, and do all of them: with an index that might be negative there would be no vectors.
 """
 
-# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.loops.cache import loop
+
+if TYPE_CHECKING:  # what loops find as globals: `scope` in loops/cache.py
+    from rushlight.loops.loop_names import (
+        empty,
+        exp,
+        f32,
+        f64,
+        get,
+        inf,
+        largest,
+        log,
+        plus,
+        put,
+        restrict,
+        sqrt,
+        wide,
+    )
 
 
 @loop

@@ -5,10 +5,27 @@ Read by fast/softmax_norm.py when a large tensor asks first. `exp`, `log`, `plus
 are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as
 a vector register holds."""
 
-# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.loops.cache import loop
+
+if TYPE_CHECKING:  # what loops find as globals: `scope` in loops/cache.py
+    from rushlight.loops.loop_names import (
+        exp,
+        f32,
+        f64,
+        inf,
+        largest,
+        log,
+        plus,
+        restrict,
+        smallest,
+        sqrt,
+        sqrt64,
+        wide,
+    )
 
 
 @loop

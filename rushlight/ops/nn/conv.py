@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor
@@ -11,6 +11,9 @@ from rushlight.fast import conv as faster
 from rushlight.kernels import im2col as windows
 from rushlight.kernels.conv import of_half
 from rushlight.ops.shape.views import others
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import conv, conv_bias_grad
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:

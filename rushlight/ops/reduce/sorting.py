@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
 from rushlight.ops.reduce import reduce as r
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import evenly, not_implemented, put_along, standing
 
 adopt(kernels)
 
