@@ -9,6 +9,7 @@ for a version of rushlight, Numba and Python."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from time import perf_counter
@@ -68,7 +69,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     return count
 
 
-def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
+def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and
     `mean` give it."""
     import_module("rushlight.nn.functional")  # reads its tables
@@ -83,7 +84,9 @@ def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
-    known = {name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")}
+    known: dict[str, Any] = {
+        name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")
+    }
     known |= {name: ("value", op.defaults.get(name)) for name in op.settings}
     yield "", tuple(known[name] for name in (*op.inputs, *op.settings))
     for of, rule in op.rules.items():
@@ -92,7 +95,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
                 yield of, (g, *(known[name] for name in parameters(rule)[1:]))
 
 
-def rows() -> Iterator[tuple[str, Callable[[], None]]]:
+def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops over rows: called for an array at the least size that takes them."""
     from rushlight.fast import scatter_loops
     from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
@@ -102,7 +105,7 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     for (name, of), function in FUNCTIONS.items():
         yield (
             f"{name}, derivative by {of}" if of else name,
-            lambda f=function, given=arguments[name, of]: f(*given()),
+            partial(run_example, function, arguments[name, of]),
         )
     for name in (
         "sums",
@@ -115,28 +118,37 @@ def rows() -> Iterator[tuple[str, Callable[[], None]]]:
     ):
         yield (
             name,
-            lambda name=name: getattr(loops(), name)(
-                x, x.copy() if name[0] == "r" else x[0, :2].copy()
-            ),
+            partial(getattr(loops(), name), x, x.copy() if name[0] == "r" else x[0, :2].copy()),
         )
     for name in ("softmax", "log_softmax"):
         yield (
             f"{name} between dimensions",
-            lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z)),
-        )  # type: ignore
+            partial(between, name, 1, z),
+        )
+        yield (
+            f"{name} between dimensions, derivative by x",
+            partial(between, name + "_x", 1, z, z),
+        )
     for name, text, at in (
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),
     ):
         yield (
             name,
-            lambda text=text, at=at: scatter_loops.loop_of(text, "sum", False)(  # type: ignore[misc]
-                x[None].copy(), np.zeros(at, np.int64), x[None, :1]
+            partial(
+                scatter_loops.loop_of(text, "sum", False),
+                x[None].copy(),
+                np.zeros(at, np.int64),
+                x[None, :1],
             ),
         )
 
 
-def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
+def run_example(function: Callable, arguments: Callable[[], tuple]) -> None:
+    function(*arguments())
+
+
+def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of a step of each kind of cell, forward and back."""
     from rushlight.fast import recurrent_loops as loops
 
@@ -151,10 +163,10 @@ def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
             np.ones((1, 1), np.float32),
             np.ones((gates, 1), np.float32),
         )
-        yield name, lambda given=(cell, x, h, weight): loops.build(*given)  # type: ignore[misc]
+        yield name, partial(loops.build, cell, x, h, weight)
 
 
-def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
+def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
     batch-innermost; of pools."""
     from rushlight.fast import pool_loops, resize_loops
@@ -196,7 +208,7 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         yield "resizing, " + ("of rows" if flat else "of columns"), resize_loops.loop_of(flat).build
 
 
-def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
+def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], object]:
     """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw),
     padding 0 or 1."""
     from rushlight.kernels.conv import plan
@@ -212,17 +224,17 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
     return run
 
 
-def attention() -> Iterator[tuple[str, Callable[[], None]]]:
+def attention() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of attention, forward and back."""
     from rushlight.fast import attention as loops
 
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
-        given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
-        yield f"attention, {name}", lambda given=given: loops.run(*given)  # type: ignore[misc]
+        arrays = (x, x, x, None, np.empty_like(x), lse, *more)
+        yield f"attention, {name}", partial(loops.run, name, arrays, True, 1.0)
 
 
-def products() -> Iterator[tuple[str, Callable[[], None]]]:
+def products() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loop for products of matrices."""
     from rushlight.fast.matmul_loops import product
 
@@ -230,7 +242,7 @@ def products() -> Iterator[tuple[str, Callable[[], None]]]:
     yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
 
-def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
+def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
     from rushlight import optim
     from rushlight.creation.factories import tensor
@@ -246,7 +258,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
             )
 
 
-def random_numbers() -> Iterator[tuple[str, Callable[[], None]]]:
+def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops under `rand`, `randn`, initial values and dropout."""
     from rushlight.random import loops
 

@@ -212,7 +212,9 @@ class Pieces:
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
         """(places of graph breaks in the function itself, places of its calls of functions with
         graph breaks)."""
-        code, own, called = self.original.__code__, [], []
+        code = self.original.__code__
+        own: list[Place] = []
+        called: list[Place] = []
         for stop in stops:
             for i, (c, lasti) in enumerate(stop):
                 if c is code:
@@ -309,8 +311,9 @@ class Around:
             for n in ast.walk(tree)
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
         )
-        # variables that hold another Python number in each call; attributes that are assigned
-        self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
+        # variables that hold another Python number in each call
+        self.changing = {*counters, *(shared & written(*tree.body))}
+        self.attributes: set[str] = set()  # attributes that are assigned
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
         self._node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
@@ -432,7 +435,7 @@ class Around:
         found = self.function.__globals__.get(e.id)
         for name in reversed(path):
             found = vars(found).get(name) if isinstance(found, ModuleType) else found
-        where = getattr(found, "__module__", None) or getattr(type(found), "__module__", "")
+        where: str = getattr(found, "__module__", None) or type(found).__module__
         return where.partition(".")[0] in (
             "time",
             "random",
@@ -660,10 +663,9 @@ def plainly(body: list[ast.stmt], name: str) -> bool:
                 *(child for child in ast.iter_child_nodes(s) if child not in inside)
             )
         else:
-            call = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and s.value
-            fine = (
-                not works(s)
-                or bool(call)
+            call = s.value if isinstance(s, ast.Expr) else None
+            fine = not works(s) or (
+                isinstance(call, ast.Call)
                 and (grows(call) or isinstance(call.func, ast.Name) and call.func.id in BUILTINS)
             )
         if not fine or not plainly(inside, name):

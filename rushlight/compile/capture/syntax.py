@@ -248,6 +248,8 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
     `known`: the variables that certainly have a value before them.
     """
     wanted: set[str] = set()
+    heads: list[ast.expr | ast.withitem]
+    branches: list[tuple[list[ast.stmt], frozenset[str]]]
     for s in body:
         if isinstance(s, (ast.If, ast.While)):
             heads, branches = [s.test], [(s.body, frozenset()), (s.orelse, frozenset())]
@@ -258,7 +260,7 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
             )
         elif isinstance(s, ast.With):
             own = frozenset(written(*s.items))
-            heads, branches = list(s.items), [(s.body, own)]
+            heads, branches = [*s.items], [(s.body, own)]
         else:  # a `try` or `match` may write nothing
             wanted |= read(s) - known
             known |= frozenset() if hasattr(s, "body") or hasattr(s, "cases") else written(s)

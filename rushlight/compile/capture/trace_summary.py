@@ -33,6 +33,9 @@ from rushlight.core.mode import within
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 
+# Steps after which NumPy gives up on the question; its type stub knows only 0 and -1.
+MAX_WORK: Any = 10_000
+
 
 class Expected(NamedTuple):
     """Arrays of an eager run, to compare a program with.
@@ -306,7 +309,7 @@ def plan_key(plan: Any) -> Any:
 def shared(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have an element in common; True if that is too hard to compute."""
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=MAX_WORK)
     except Exception:  # TooHardError, whose module differs between NumPy's versions
         return True
 

@@ -111,8 +111,8 @@ def is_for_types(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)
 
 
-def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds in its scope."""
+def bound_by(statement: ast.stmt | ast.expr) -> Iterator[str]:
+    """The names that a statement binds in its scope, and the variables of its comprehensions."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
         return
@@ -121,11 +121,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
             yield from (a.asname or a.name.partition(".")[0] for a in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif (
-            isinstance(node, (ast.FunctionDef, ast.ClassDef))
-            or isinstance(node, ast.ExceptHandler)
-            and node.name
-        ):
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)) and node.name:
             yield node.name
 
 
@@ -154,7 +150,7 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
             yield from free(outer, bound)
         every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *(x for x in (a.vararg, a.kwarg) if x)]
         body = node.body if isinstance(node.body, list) else [node.body]
-        local = {x.arg for x in every} | {name for s in body for name in bound_by_any(s)}
+        local = {x.arg for x in every} | {name for s in body for name in bound_by(s)}
         local -= {
             name for s in body for g in ast.walk(s) if isinstance(g, ast.Global) for name in g.names
         }
@@ -196,11 +192,6 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
             }
         for child in ast.iter_child_nodes(node):
             yield from free(child, bound)
-
-
-def bound_by_any(statement: ast.stmt) -> Iterator[str]:
-    """`bound_by`, and the variables of comprehensions."""
-    yield from bound_by(statement)
 
 
 class Bundle:
@@ -315,8 +306,8 @@ class Bundle:
         """The text to write in place of a node; None to leave the node as it is."""
         if isinstance(node, ast.ImportFrom):
             return self.late_import(module, node)
-        name = node.value.id if isinstance(node, ast.Attribute) else node.id
-        here = source(module)
+        named: Any = node.value if isinstance(node, ast.Attribute) else node
+        name, here = named.id, source(module)
         if name not in here.statements:
             if hasattr(builtins, name) or name in ("__name__", "__file__"):
                 return None

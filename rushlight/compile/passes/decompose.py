@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, substitute, values_in
 from rushlight.core.table import Op, entries
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.index import along_dim
@@ -60,7 +60,7 @@ class Builder:
         self.steps: list[Call] = []
         self.line, self.late = like.line, like.late
 
-    def call(self, op: Callable, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
+    def call(self, op: Any, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
         self.steps.append(Call(op.op.name, args, (out,), self.line, self.late))
@@ -276,9 +276,12 @@ def frozen_batch_norm(
     eps: float,
 ) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
-    weight, bias, mu, var = (
-        a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var)
-    )
+
+    def per_channel(a: Value) -> Value:
+        return b.call(reshape, a, shape, shape=(a.size, *shape[1:]))
+
+    weight, bias = weight and per_channel(weight), bias and per_channel(bias)
+    mu, var = per_channel(mu), per_channel(var)
     return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
 
 
@@ -375,11 +378,12 @@ def decompose(graph: Graph) -> None:
     steps: list[Any] = []
     by: dict[Value, Value] = {}
     for step in graph.steps:
-        if not suits(step):
+        op = step.entry
+        if isinstance(step, Store) or op is None or not suits(step):
             steps.append(step)
             continue
         b = Builder(step)
-        write, _ = PARTS[step.entry]
+        write, _ = PARTS[op]
         made = write(b, *step.args)
         for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
             by[old], new._array, new.traced = new, old._array, old.traced

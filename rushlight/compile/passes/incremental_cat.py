@@ -111,18 +111,18 @@ class Extension:
             [self.same[call.outs[0]]] = call.args[0]
         elif call.runs(cat):
             self.join(call)
-        made = (
+        longer = (
             None
             if call.outs[0] in self.shown and call.outs[0] in self.parents
             else self.extended(call)
         )
         if (
-            made is None
+            longer is None
             and call.runs(view_as_shape)
             and any(v in self.grown for v in lineage(call.outs[0], self.parents))
         ):
             call.op = reshape.op.name  # what is joined may lie in another order
-        return made or [call]
+        return longer or [call]
 
     def steady(self, step: Call) -> bool:
         """Whether nobody writes to what it reads: equal calls give equal results."""
@@ -138,7 +138,7 @@ class Extension:
         for dim, size in enumerate(array.shape):  # anew each time: a longer one may have come
             for n in range(size - 1, (size - 1) // 2, -1):
                 if (*array.shape[:dim], n, *array.shape[dim + 1 :]) in self.shapes:
-                    first, rest = [array[(*[ALL] * dim, k)] for k in (slice(n), slice(n, None))]
+                    first, rest = np.split(array, [n], dim)
                     if (head := self.constants.get(content(first))) is not None:
                         self.grown[made] = Grown(dim, head, self.constant(rest))
                         return made

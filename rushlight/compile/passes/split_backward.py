@@ -132,11 +132,11 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     by = (
         inputs | by | {v: Value(v._array, "constant", v.source) for v in constants}
     )  # each program names its own
-    copies = {}
+    copies: dict[Value, Value] = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
         by.update(zip(step.outs, outs))
-    new = [
+    new: list[Call | Store] = [
         Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line, shares=s.shares)
         for s in steps
     ]
@@ -159,7 +159,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
     by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
     nothing = {v for v in graph.inputs if v.source[0] == "seed" and v.source[1] in absent}
     some = {v for v in graph.inputs if v.source[0] == "seed"} - nothing
-    steps = []
+    steps: list[Call | Store] = []
     for s in graph.steps:
         given = set(values_in(s.args))
         if given & nothing and not given & some:

@@ -78,10 +78,8 @@ class Checker:
     ):
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
-        self.origin, self.places = (
-            memory_of(graph),
-            {},
-        )  # value -> the value that owns its memory; value -> its array
+        self.origin = memory_of(graph)  # value -> the value that owns its memory
+        self.places: dict[Value, np.ndarray] = {}  # value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
         # values that the traced run did not have -> function that computes them from perturbed
@@ -204,10 +202,11 @@ class Checker:
                 if len(shaken) == seed < TRIES:
                     shaken.append(runs)
                 far = [change(run[v], still[0][v]) for run in runs]
+                shares = zip(self.kinds.values(), far)
                 yield (
-                    sum(share * f for share, f in zip(self.kinds.values(), far))
-                    if far[0].dtype != bool
-                    else (np.any(far, axis=0))
+                    np.any(far, axis=0)
+                    if far[0].dtype == bool
+                    else sum((share * f for share, f in shares), np.zeros_like(far[0]))
                 )
 
         for v, a in made.items():
