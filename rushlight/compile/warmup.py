@@ -17,7 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import optim
 from rushlight.core.table import TABLE, Op, parameters
+from rushlight.creation.factories import tensor
+from rushlight.fast import attention as attention_way
+from rushlight.fast import pool_loops, recurrent_loops, resize_loops, scatter_loops
+from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
+from rushlight.fast.conv.batch_innermost_loops import tiles
+from rushlight.fast.conv.tiling import lanes
+from rushlight.fast.elementwise import loop_of
+from rushlight.fast.matmul_loops import product
+from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
+from rushlight.kernels.conv import plan
 from rushlight.loops.cache import wait
 from rushlight.loops.intrinsics import backend
 
@@ -73,7 +84,6 @@ def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and
     `mean` give it."""
     import_module("rushlight.nn.functional")  # reads its tables
-    from rushlight.fast.elementwise import loop_of
 
     for name in names:
         op = TABLE[name]
@@ -97,9 +107,6 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops over rows: called for an array at the least size that takes them."""
-    from rushlight.fast import scatter_loops
-    from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
-
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     arguments = examples()
     for (name, of), function in FUNCTIONS.items():
@@ -150,30 +157,23 @@ def run_example(function: Callable, arguments: Callable[[], tuple]) -> None:
 
 def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of a step of each kind of cell, forward and back."""
-    from rushlight.fast import recurrent_loops as loops
-
     for name, cell, gates in (
-        ("LSTM", loops.LSTM, 4),
-        ("GRU", loops.GRU, 3),
-        ("RNN", loops.TANH, 1),
-        ("RNN of relus", loops.RELU, 1),
+        ("LSTM", recurrent_loops.LSTM, 4),
+        ("GRU", recurrent_loops.GRU, 3),
+        ("RNN", recurrent_loops.TANH, 1),
+        ("RNN of relus", recurrent_loops.RELU, 1),
     ):
         x, h, weight = (
             np.ones((1, gates), np.float32),
             np.ones((1, 1), np.float32),
             np.ones((gates, 1), np.float32),
         )
-        yield name, partial(loops.build, cell, x, h, weight)
+        yield name, partial(recurrent_loops.build, cell, x, h, weight)
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
     batch-innermost; of pools."""
-    from rushlight.fast import pool_loops, resize_loops
-    from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
-    from rushlight.fast.conv.batch_innermost_loops import tiles
-    from rushlight.fast.conv.tiling import lanes
-
     for filters in (8, 6, 4, 2, 1):
         yield (
             f"convolution of {filters} filters",
@@ -211,7 +211,6 @@ def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
 def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], object]:
     """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw),
     padding 0 or 1."""
-    from rushlight.kernels.conv import plan
 
     def run() -> None:
         for op in ops:
@@ -226,27 +225,20 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
 
 def attention() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of attention, forward and back."""
-    from rushlight.fast import attention as loops
-
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         arrays = (x, x, x, None, np.empty_like(x), lse, *more)
-        yield f"attention, {name}", partial(loops.run, name, arrays, True, 1.0)
+        yield f"attention, {name}", partial(attention_way.run, name, arrays, True, 1.0)
 
 
 def products() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loop for products of matrices."""
-    from rushlight.fast.matmul_loops import product
-
     x = np.ones((32, 32), np.float32)
     yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
-    from rushlight import optim
-    from rushlight.creation.factories import tensor
-
     for name, many in OPTIMIZERS.items():
         for settings in many:
             p = tensor([1.0], requires_grad=True)
@@ -260,7 +252,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops under `rand`, `randn`, initial values and dropout."""
-    from rushlight.random import loops
+    from rushlight.random import loops  # needs Numba
 
     words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)
     yield "random words", lambda: loops.words(words.copy(), words)

@@ -13,6 +13,8 @@ from threading import Lock
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from rushlight.base.errors import line_of
+
 FUTURE = 0
 for feature in __future__.all_feature_names:
     FUTURE |= getattr(__future__, feature).compiler_flag
@@ -62,8 +64,6 @@ def place_of(code: CodeType, lasti: int) -> Place:
             if i == lasti // 2 and None not in found:
                 line, end, column, last = found
                 return Place(line, end, column, last)
-    from rushlight.base.errors import line_of
-
     line = line_of(code, lasti)
     return Place(line, line, -1, -1)
 

@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base import dtypes
 from rushlight.base.errors import PACKAGE, LinAlgError, ours, user_frame
 from rushlight.base.text import GENERATED
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
@@ -489,8 +490,6 @@ def tensors_in(args: Any) -> Iterator[Tensor]:
 
 
 def dtype_of(array: np.ndarray) -> Any:
-    from rushlight.base import dtypes
-
     return dtypes.of(array.dtype)
 
 
