@@ -111,18 +111,17 @@ class Extension:
             [self.same[call.outs[0]]] = call.args[0]
         elif call.runs(cat):
             self.join(call)
-        longer = (
-            None
-            if call.outs[0] in self.shown and call.outs[0] in self.parents
-            else self.extended(call)
-        )
-        if (
-            longer is None
-            and call.runs(view_as_shape)
-            and any(v in self.grown for v in lineage(call.outs[0], self.parents))
-        ):
+        return self.lengthened(call) or [call]
+
+    def lengthened(self, call: Call) -> list[Call] | None:
+        """The calls that extend the result of an earlier call; None where the call itself runs."""
+        out = call.outs[0]
+        looks = out in self.shown and out in self.parents
+        if not looks and (longer := self.extended(call)) is not None:
+            return longer
+        if call.runs(view_as_shape) and any(v in self.grown for v in lineage(out, self.parents)):
             call.op = reshape.op.name  # what is joined may lie in another order
-        return longer or [call]
+        return None
 
     def steady(self, step: Call) -> bool:
         """Whether nobody writes to what it reads: equal calls give equal results."""

@@ -37,18 +37,7 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
     maker = {v: s for s in early for v in s.outs}
     exposed = set() if watched is None else {v for v, key in handled(graph) if key not in watched}
     kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
-    sound = {v for v in graph.inputs if v not in exposed}  # what the backward can have at that time
-    for s in early:
-        fine = repeatable(s) and all(
-            [v in sound or v.kind == "constant" for v in values_in(s.args)]
-        )
-        sound.update(
-            [
-                v
-                for v in s.outs
-                if fine or origin.get(v, v) not in exposed and (v in kept or not repeatable(s))
-            ]
-        )
+    sound = still_known(graph, exposed, kept)
     again: dict[int, Call] = {}
     saved: dict[Value, Value] = {}  # what is read, and what is handed over: the same or a copy
     todo = [v for s in late for v in values_in(s.args)] + [v for v in graph.wrt if v is not None]
@@ -63,13 +52,24 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
             saved[v] = v if origin.get(v, v) not in exposed else copied(v, step, early)
     forward = Graph(early, graph.inputs, [*graph.results, *saved.values()], graph.grads)
     drop_unused(forward)
-    return (
-        forward,
-        second(
-            graph, [s for s in graph.steps if not s.late and id(s) in again] + late, list(saved)
-        ),
-        list(saved),
-    )
+    repeated = [s for s in graph.steps if not s.late and id(s) in again]
+    return forward, second(graph, repeated + late, list(saved)), list(saved)
+
+
+def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Value]:
+    """The values of the forward that the backward can have: in memory that nobody else may have
+    written to, or computed again from such values."""
+    origin = memory_of(graph)
+    sound = {v for v in graph.inputs if v not in exposed}
+    for s in graph.steps:
+        if s.late:
+            continue
+        again = repeatable(s) and all(v in sound or v.kind == "constant" for v in values_in(s.args))
+        for v in s.outs:
+            untouched = origin.get(v, v) not in exposed
+            if again or untouched and (v in kept or not repeatable(s)):
+                sound.add(v)
+    return sound
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
