@@ -251,7 +251,7 @@ class Compiled:
         return result
 
     def known_outline(self, kind: Any) -> Outline | None:
-        """The outline of a program for these arguments, of one whose guards hold if there is one."""
+        """The outline of a program for these arguments; first of one whose guards hold."""
         programs = sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())
         return programs[0].outline if programs else None
 
