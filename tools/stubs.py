@@ -308,7 +308,9 @@ def entry(name: str, value: Any) -> Iterator[str]:
     ):
         return
     if isinstance(value, types.ModuleType):
-        if name in (*rushlight._LAZY, "autograd"):
+        if callable(value):  # `rushlight.compile(f)`: for type checkers the function alone
+            yield f"from {value.__name__} import {name} as {name}"
+        elif name in (*rushlight._LAZY, "autograd"):
             package = seen_by_checkers(value.__name__).rpartition(".")[0]
             yield f"from {package} import {name} as {name}"
     elif (
