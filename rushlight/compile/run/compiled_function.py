@@ -491,7 +491,7 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
 def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
     """What the run has changed and no program can change, or None.
 
-    `nodes`: (tensor, its node, its array) before the run; `default`: the default dtype before it.
+    Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype.
     """
     for t, node, _ in nodes:
         if t._node is not node and (node is None or t._node is None or not node.leaf):

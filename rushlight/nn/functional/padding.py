@@ -76,8 +76,7 @@ def pad(
 
 
 def cut(input: Tensor, each: list[tuple[int, int]], mode: str) -> Tensor:
-    """The tensor with these amounts before and after each dimension, of which some are negative:
-    they cut off."""
+    """The tensor padded by (before, after) of each dimension. Negative amounts cut elements off."""
     less, more = (tuple([(nearer(a, 0), nearer(b, 0)) for a, b in each]) for nearer in (min, max))
     if mode != "circular":
         return constant_pad(bordered(input, mode, more), less, 0)
