@@ -214,6 +214,7 @@ clip_ = _clamp_
 from rushlight.ops.tensor.casts import clone as clone
 def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 def combinations(input: _Tensor, r: _int = ..., with_replacement: _bool = ...) -> _Tensor: ...
+from rushlight.compile import compile as compile
 from rushlight import compiler as compiler
 from rushlight.ops.math.complex import complex_of as _complex_of
 complex = _complex_of

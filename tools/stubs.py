@@ -235,7 +235,7 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
 
 def summary(op: Op) -> str:
     """The formula and what it does, in one line."""
-    known = op_docstrings.TEXTS.get(op.name, op_docstrings.NO_TEXT)
+    known = op_docstrings.text_of_subject(op)
     parts = [known.formula or op_docstrings.headline(op), op_docstrings.sentence(op)]
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
@@ -310,7 +310,9 @@ def entry(name: str, value: Any) -> Iterator[str]:
     ):
         return
     if isinstance(value, types.ModuleType):
-        if name in (*rushlight._LAZY, "autograd"):
+        if callable(value):  # `rushlight.compile(f)`: for type checkers the function alone
+            yield f"from {value.__name__} import {name} as {name}"
+        elif name in (*rushlight._LAZY, "autograd"):
             package = seen_by_checkers(value.__name__).rpartition(".")[0]
             yield f"from {package} import {name} as {name}"
     elif (

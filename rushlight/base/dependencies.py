@@ -7,6 +7,8 @@ from importlib import import_module
 from sys import modules
 from types import ModuleType
 
+from rushlight.base.errors import warn
+
 refused: list[Exception] = []  # why Numba could not be imported
 
 
@@ -26,8 +28,6 @@ def numba_loads() -> bool:
         try:
             import_module("numba")
         except Exception as error:
-            from rushlight.base.errors import warn
-
             refused.append(error)
             has_numba.cache_clear()
             warn(

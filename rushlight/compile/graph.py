@@ -87,6 +87,7 @@ class Store:
     op = "store"
     entry = None
     outs = ()
+    shares = ()
     late = False
 
     def runs(self, *functions: Any) -> bool:
@@ -170,8 +171,8 @@ def substitute(graph: Graph, by: dict[Value, Value]) -> None:
         else:
             step.args = replaced(step.args, by)
     graph.results = [by.get(v, v) for v in graph.results]
-    graph.grads = [(t, by.get(v, v)) for t, v in graph.grads]
-    graph.wrt = [by.get(v, v) for v in graph.wrt]
+    graph.grads = [(t, None if v is None else by.get(v, v)) for t, v in graph.grads]
+    graph.wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
 
 
 def used(graph: Graph) -> set[Value]:

@@ -119,7 +119,7 @@ def alone(x: Tensor, args: tuple) -> bool:
 op = entry(elementwise, SAME)  # element by element, the dtype stays
 floating = entry(elementwise, FLOATING)  # integers become floating
 predicate = entry(elementwise, BOOL, inplace=True)
-real = entry(elementwise, REAL)  # complex numbers become real
+real_valued = entry(elementwise, REAL)  # complex numbers become real
 reduction = entry(families.reduction, SAME, inplace=False)
 averaging = entry(families.reduction, FLOATING, inplace=False)
 view = entry(families.view, SAME, inplace=False)

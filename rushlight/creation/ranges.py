@@ -273,7 +273,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     if steps == 1:
         return np.asarray([start], kind)
     step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
-    wide = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
+    wide: Any = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
     half, out = steps // 2, np.empty(steps, kind)
     first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
     out[:half] = first + step * np.arange(half).astype(wide)

@@ -13,6 +13,7 @@ from rushlight.base.errors import explain
 from rushlight.base.submodules import importable
 from rushlight.distributed import check_initialized
 from rushlight.nn import Module
+from rushlight.nn.utils import clip_grad_norm_
 
 M = TypeVar("M", bound=Module)
 
@@ -85,8 +86,6 @@ class FullyShardedDataParallel(Module):
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """`nn.utils.clip_grad_norm_` of its parameters."""
-        from rushlight.nn.utils import clip_grad_norm_
-
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
 

@@ -158,7 +158,7 @@ def forward(
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     rows, hidden, line = (
         rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)),
-        width // cell.count,
+        width // cell.gate_count,
         line_of(width),
     )
     turned, last = weight.T, None if projection is None else projection.T
@@ -233,7 +233,7 @@ def back(
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     steps, hidden, bounds = (
         steps_of(x, n, sizes, reverse),
-        width // cell.count,
+        width // cell.gate_count,
         shares(n, x.size * p, weight),
     )
     rows = rows_of(steps, True, by_sequence(x))

@@ -89,7 +89,7 @@ class Gates:
         if array == "before":
             self.rows["before_0"] = self.before()
         else:
-            place = PLACES[array].format(k=k, count=self.cell.count, saved=len(self.saved))
+            place = PLACES[array].format(k=k, count=self.cell.gate_count, saved=len(self.saved))
             self.rows[f"{array}_{k}"] = [f"{array}_{k} = part({array}, {place})"]
         return f"{array}_{k}[j]"
 
@@ -263,7 +263,7 @@ def forward_text(cell: Cell, projected: bool) -> str:
         if projected
         else []
     )
-    width = f"{cell.count} * n"
+    width = f"{cell.gate_count} * n"
     return kernel(
         "x, weight, bias, projection, h, state, product, narrow, out, saved",
         product("h", "q * m", "m", "m", "weight", width, "product", "bias", fetched("x", width)),
@@ -303,7 +303,7 @@ def back_text(cell: Cell, projected: bool) -> str:
         if projected
         else []
     )
-    width = f"{cell.count} * n"
+    width = f"{cell.gate_count} * n"
     columns = f"for j in range({width}):"
     kept = {"to": f"g, here * {width}", "found": "now, k"}
     return kernel(
@@ -346,7 +346,7 @@ def one_step(parameters: str, gates: Gates) -> str:
                 f"def kernel(end, n, {parameters}):",
                 "    restrict()",
                 "    wide()",
-                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.count} * n, "
+                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.gate_count} * n, "
                 "0, 0, 0, 1, 0",
                 "    earlier_first = earlier_begin = 0",
                 *(f"    {line}" for line in gates.text()),

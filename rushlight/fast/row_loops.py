@@ -6,10 +6,14 @@ are written by fast/row_text.py. `exp`, `log`, `plus`, `largest`, `f32`
 are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as
 a vector register holds."""
 
-# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.loops.cache import loop
+
+if TYPE_CHECKING:  # what loops find as globals: `scope` in loops/cache.py
+    from rushlight.loops.loop_names import f32, f64, plus, restrict, sqrt64, wide
 
 # -- channels of batches (N, C, L), from `first` to `end`
 

@@ -290,7 +290,9 @@ class Writer:
     def split(self, value: Step) -> tuple[Step, list[Step]]:
         """A product's factors for each element, multiplied, and the others: of groups, whose
         columns are channels of many elements, these come after the sum over a channel."""
-        each, others, left = [], [], [value]
+        each: list[Step] = []
+        others: list[Step] = []
+        left = [value]
         while left and self.layout is GROUPS:
             s = left.pop()
             if s.entry is elementwise.mul.op and self.levels[s] == ELEMENT:
@@ -416,9 +418,9 @@ class Writer:
         self.elements(depth + 1, phase, totals, results)
         for s in sums if self.in_parts else ():
             addend, factors = self.addends[s]
-            part = [totals[addend, "plus"], *(self.written(a).within(ATOM) for a in factors)]
+            product = [totals[addend, "plus"], *(self.written(a).within(ATOM) for a in factors)]
             to = self.sums[s] + (" = " if self.levels[s] == COLUMN else " += ")
-            self.put(depth, to + " * ".join(part))
+            self.put(depth, to + " * ".join(product))
 
     def totals(self, sums: list[Step]) -> dict[tuple[Step, str], str]:
         """(addend, how the loop combines the addends) -> variable."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -225,11 +225,8 @@ class Stateful:
         elif extra and strict:
             missing_keys.append(prefix + EXTRA_STATE_KEY)
         if strict:
-            known = {*own, EXTRA_STATE_KEY} if extra else own
-            for key in state_dict:
-                first, dot, _ = key[len(prefix) :].partition(".")
-                if key.startswith(prefix) and first not in (self._modules if dot else known):
-                    unexpected_keys.append(key)
+            known = {*own, EXTRA_STATE_KEY} if extra else {*own}
+            unexpected_keys += unknown_keys(state_dict, prefix, known, self._modules)
 
     _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
@@ -277,6 +274,16 @@ def load_tree(
             part = {key: value for key, value in state.items() if key.startswith(start)}
             load_tree(child, part, start, metadata, assign, found, errors, visited)
     visited.append(module)
+
+
+def unknown_keys(
+    state_dict: Mapping[str, Any], prefix: str, known: set[str], modules: Mapping[str, Any]
+) -> Iterator[str]:
+    """The keys with this prefix that name neither a module inside nor one of the `known` names."""
+    for key in state_dict:
+        first, dot, _ = key[len(prefix) :].partition(".")
+        if key.startswith(prefix) and first not in (modules if dot else known):
+            yield key
 
 
 def load_tensor(

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.core.table import TABLE
 from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
@@ -45,7 +46,6 @@ def text(one: Program, dtype: np.dtype) -> str:
     stand in a loop."""
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
-    from rushlight.core.table import TABLE
     from rushlight.fast.rule_text import NotFused, Scalar, write_out
 
     known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
@@ -156,7 +156,7 @@ def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[
 
 
 def run_on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
-    from rushlight.loops.parallel import in_parts
+    from rushlight.loops.parallel import in_parts  # a browser has neither threads nor ctypes
 
     given = (own.first, g.reshape(-1), *own.rest, numbers)
     in_parts(loop, given, (1,) * (len(given) - 1) + (0,))

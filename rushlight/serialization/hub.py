@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from rushlight.base.errors import explain
+from rushlight.serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -132,8 +133,6 @@ def load_state_dict_from_url(
     >>> rushlight.hub.load_state_dict_from_url("https://example.org/w.pt", folder)
     {'w': tensor([1.])}
     """
-    from rushlight.serialization import load as load_file  # not on the way of `import torch.hub`
-
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
     if not os.path.exists(path):

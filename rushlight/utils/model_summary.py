@@ -150,31 +150,44 @@ class ModelStatistics:
         )
 
     def cell(self, row: Row, column: str) -> str:
-        cut = row.depth == self.depth and not row.leaf
-        if column == "num_params":
-            count = row.params if cut else row.own()
-            return (
-                "(recursive)" if row.again and row.params else f"{count:,}" if count > 0 else "--"
-            )
-        if column == "params_percent":
-            count = row.params if cut else row.own()
-            share = f"{100 * count / max(self.total_params, 1):.2f}%" if count > 0 else "--"
-            return "(recursive)" if row.again and row.params else f"{share:>7}"
-        if column == "mult_adds":
-            count = sum(one.mult_adds for one in row.below) if cut else row.mult_adds
-            return f"{count:,}" if count > 0 else "--"
-        if column == "trainable":
-            return (
-                "--"
-                if row.params == 0
-                else {0: "False", row.params: "True"}.get(row.trainable, "Partial")
-            )
-        if column == "kernel_size":
-            kernel = getattr(row.module, "kernel_size", None)
-            return (
-                "--" if kernel is None else str(kernel if isinstance(kernel, int) else list(kernel))
-            )
-        return str(getattr(row, column) or "--")
+        write = getattr(self, f"{column}_cell", None)
+        return str(getattr(row, column) or "--") if write is None else write(row)
+
+    def stands_for_all_below(self, row: Row) -> bool:
+        """Whether the table has no rows for the layers inside this one."""
+        return row.depth == self.depth and not row.leaf
+
+    def own_params(self, row: Row) -> int:
+        return row.params if self.stands_for_all_below(row) else row.own()
+
+    def num_params_cell(self, row: Row) -> str:
+        if row.again and row.params:
+            return "(recursive)"
+        count = self.own_params(row)
+        return f"{count:,}" if count > 0 else "--"
+
+    def params_percent_cell(self, row: Row) -> str:
+        if row.again and row.params:
+            return "(recursive)"
+        count = self.own_params(row)
+        share = f"{100 * count / max(self.total_params, 1):.2f}%" if count > 0 else "--"
+        return f"{share:>7}"
+
+    def mult_adds_cell(self, row: Row) -> str:
+        whole = self.stands_for_all_below(row)
+        count = sum(one.mult_adds for one in row.below) if whole else row.mult_adds
+        return f"{count:,}" if count > 0 else "--"
+
+    def trainable_cell(self, row: Row) -> str:
+        if row.params == 0:
+            return "--"
+        return {0: "False", row.params: "True"}.get(row.trainable, "Partial")
+
+    def kernel_size_cell(self, row: Row) -> str:
+        kernel = getattr(row.module, "kernel_size", None)
+        if kernel is None:
+            return "--"
+        return str(kernel if isinstance(kernel, int) else list(kernel))
 
     def totals(self, line: str) -> Iterator[str]:
         yield f"Total params: {self.total_params:,}"

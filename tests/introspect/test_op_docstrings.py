@@ -402,7 +402,7 @@ import re, sys, textwrap
 from pathlib import Path
 import numpy as np
 import rushlight
-from rushlight.core.build import build, floating, general, op, predicate, product, real, reduction, view
+from rushlight.core.build import build, floating, general, op, predicate, product, real_valued, reduction, view
 from rushlight.kernels.elementwise import ndarray
 from rushlight.core.worlds import ARRAYS
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
+from rushlight.core.mode import mode as _mode
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.control_flow import _assert as _assert
 from rushlight.ops.tensor.tensor_copy_pickle import disabled as _disabled_torch_function_impl
@@ -51,9 +52,7 @@ def _log_api_usage_once(event: str) -> None:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether vmap, or another transform of functions, runs at the moment."""
-    from rushlight.core.mode import mode
-
-    return mode().batch is not None
+    return _mode().batch is not None
 
 
 def _assert_async(

@@ -223,9 +223,10 @@ class Module(Bundle):
 
     def function(self, name: str, kernel: Any) -> str:
         """The expression for a function of arrays."""
-        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
+        own_name = getattr(kernel, "__name__", "")
+        if getattr(np, own_name, None) is kernel:
             self.imports["import numpy as np"] = None
-            return f"np.{kernel.__name__}"
+            return f"np.{own_name}"
         if getattr(kernel, "__globals__", None) is ARRAYS:
             return self.rule(name, kernel)
         if kernel.__name__ == "<lambda>" and not kernel.__closure__:

@@ -26,7 +26,7 @@ from rushlight.loops.intrinsics import EXACT, FLAGS, instructions
 try:
     import numba
 except ImportError:  # loops then work on whole arrays
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 
 def define(text, name, scope, title):

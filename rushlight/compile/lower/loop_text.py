@@ -271,19 +271,13 @@ class Kernel:
         """What happens to one element: reads, the expressions, writes. `again`: values kept from an
         earlier loop."""
         steps = list(steps)
-        made = {v for s in steps for v in s.outs}
         for v in again:
             self.env[v] = Scalar(
                 f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype
             )
+        made = {v for s in steps for v in s.outs}
         for v in dict.fromkeys(v for s in steps for v in read_by(s)):
-            if (
-                v not in made
-                and v in self.names
-                and v not in self.outs
-                and any(self.varying(v))
-                and (v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW)
-            ):
+            if v not in made and self.to_load(v):
                 self.load(v, depth)
         for step in steps:
             if isinstance(step, Call):
@@ -299,6 +293,12 @@ class Kernel:
                     f"{self.names[step.target]}[{self.index(step.target)}] = "
                     f"{self.env[step.value].text}",
                 )
+
+    def to_load(self, v: Value) -> bool:
+        """Whether an element of the value is read from memory at this point of the loop."""
+        if v not in self.names or v in self.outs or not any(self.varying(v)):
+            return False
+        return v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW
 
     def kept_in(self, v: Value) -> str:
         return self.names[v] if v in self.names else f"keep{list(self.keeps).index(v)}"

@@ -124,9 +124,9 @@ class Lowering:
             self.write(item)
             self.probes.append((len(self.lines), self.shown(item)))
             self.drop(i)
-            steps = getattr(item, "steps", None) or [item]
+            steps = item.steps if isinstance(item, Cluster) else [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
-            made = self.shown(item) or list(item.outs)
+            made = self.shown(item) or [v for s in steps for v in s.outs]
             self.report.append(
                 item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line])
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
+from rushlight.compile.graph import Call, Graph, Store, Value, substitute, values_in
 from rushlight.core.table import TABLE, Op, entries
 from rushlight.fast.formula import Step, inputs, needed, on_steps
 from rushlight.kernels.shape import keys_of
@@ -285,10 +285,20 @@ def frozen_batch_norm(
     eps: float,
 ) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
-    weight, bias, mu, var = (
-        a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var)
-    )
-    out = b.element(mul, b.element(sub, x, mu), b.element(rsqrt, b.element(add, var, eps)))
+
+    def per_channel(a: Value) -> Value:
+        return b.call(reshape, a, shape, shape=(a.size, *shape[1:]))
+
+    weight, bias = weight and per_channel(weight), bias and per_channel(bias)
+    mu, var = per_channel(mu), per_channel(var)
+    return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
+
+
+def scaled(
+    b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None
+) -> Value:
+    """d / sqrt(var + eps) weight + bias."""
+    out = b.element(mul, d, b.element(rsqrt, b.element(add, var, eps)))
     out = out if weight is None else b.element(mul, out, weight)
     return out if bias is None else b.element(add, out, bias)
 
@@ -377,11 +387,12 @@ def decompose(graph: Graph) -> None:
     steps: list[Any] = []
     by: dict[Value, Value] = {}
     for step in graph.steps:
-        if not suits(step):
+        op = step.entry
+        if isinstance(step, Store) or op is None or not suits(step):
             steps.append(step)
             continue
         b = Builder(step)
-        write, _ = PARTS[step.entry]
+        write, _ = PARTS[op]
         made = write(b, *step.args)
         for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
             by[old], new._array, new.traced = new, old._array, old.traced

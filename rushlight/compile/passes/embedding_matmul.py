@@ -180,7 +180,8 @@ def moved(b: Builder, step: Call, index: Value, back: bool = False) -> Value:
     to = (x if back else out).shape[:-1]
     if step.runs(transpose):
         return b.call(transpose, index, *(d % len(x.shape) for d in step.args[1:]), shape=to)
-    if step.entry in SWAPS:
+    op = step.entry
+    if op is not None and op in SWAPS:
         dims = tuple(d % len(x.shape) for d in step.args[1][:-1])
-        return b.call(SWAPS[step.entry] if back else step.entry.call, index, dims, shape=to)
+        return b.call(SWAPS[op] if back else op.call, index, dims, shape=to)
     return b.call(reshape, index, to, shape=to)

@@ -277,7 +277,8 @@ class Fusion:
         self.shown = {
             w for v in graph.results for w in lineage(v, parents)
         }  # a result shows this memory, no loop's copy
-        self.epoch, self.epochs = 0, {}  # how many products came before; where a cluster began
+        self.epoch = 0  # how many products came before
+        self.epochs: dict[int, int] = {}  # the epoch in which a cluster began
         self.numbers: int | None = None  # the cluster of 0-d arithmetic
         self.drawn = -1  # the last step that draws random numbers
         for number, step in enumerate(graph.steps):
@@ -310,7 +311,8 @@ class Fusion:
         if not alone:
             for other in self.candidates(step):
                 number = self.joined(other, number, step)
-        if self.clusters[number] is not None and self.clusters[number].space == ():
+        cluster = self.clusters[number]
+        if cluster is not None and cluster.space == ():
             self.numbers = number
         for v in values_in(step.args):
             self.readers.setdefault(self.origin.get(v, v), set()).add(number)

@@ -111,18 +111,17 @@ class Extension:
             [self.same[call.outs[0]]] = call.args[0]
         elif call.runs(cat):
             self.join(call)
-        made = (
-            None
-            if call.outs[0] in self.shown and call.outs[0] in self.parents
-            else self.extended(call)
-        )
-        if (
-            made is None
-            and call.runs(view_as_shape)
-            and any(v in self.grown for v in lineage(call.outs[0], self.parents))
-        ):
+        return self.lengthened(call) or [call]
+
+    def lengthened(self, call: Call) -> list[Call] | None:
+        """The calls that extend the result of an earlier call; None where the call itself runs."""
+        out = call.outs[0]
+        looks = out in self.shown and out in self.parents
+        if not looks and (longer := self.extended(call)) is not None:
+            return longer
+        if call.runs(view_as_shape) and any(v in self.grown for v in lineage(out, self.parents)):
             call.op = reshape.op.name  # what is joined may lie in another order
-        return made or [call]
+        return None
 
     def steady(self, step: Call) -> bool:
         """Whether nobody writes to what it reads: equal calls give equal results."""
@@ -138,7 +137,7 @@ class Extension:
         for dim, size in enumerate(array.shape):  # anew each time: a longer one may have come
             for n in range(size - 1, (size - 1) // 2, -1):
                 if (*array.shape[:dim], n, *array.shape[dim + 1 :]) in self.shapes:
-                    first, rest = [array[(*[ALL] * dim, k)] for k in (slice(n), slice(n, None))]
+                    first, rest = np.split(array, [n], dim)
                     if (head := self.constants.get(content(first))) is not None:
                         self.grown[made] = Grown(dim, head, self.constant(rest))
                         return made

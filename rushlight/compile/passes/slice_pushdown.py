@@ -35,13 +35,14 @@ def narrow(graph: Graph) -> None:
         box = asked(step, readers, final)
         if may_copy(step) and home.get(step.args[0], step.args[0]) in written:
             box = None  # of a part it may be a look at what is written before it is read
-        b = None if box is None else before(step, box)
+        b = before(step, box) if isinstance(step, Call) and box is not None else None
         if b is None:
             steps.append(step)
             continue
         made = b.steps[-1].outs[0]
         for reader in readers[step.outs[0]]:
             rest = tuple([0 if isinstance(k, int) else ALL for k in places(reader) or ()])
+            assert isinstance(reader, Call)  # a store reads all of a value: no part is asked for
             reader.op, reader.args = getitem.op.name, (made, (*rest, ...))
             if 0 not in rest:
                 by[reader.outs[0]] = made

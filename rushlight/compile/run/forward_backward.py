@@ -79,6 +79,7 @@ class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule runs the program's backward part."""
 
     __slots__ = ("call",)
+    call: tuple  # the function, or None where it cannot be run again; the tensors it was given
 
     def arrays(self, g: Any) -> list:
         """The gradients of the inputs that require grad."""

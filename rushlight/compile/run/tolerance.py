@@ -51,7 +51,7 @@ class Noise:
             and of_half(a.dtype)
             and getattr(source, "kind", "") not in ("input", "constant")
         )
-        exact = step.entry.options.get("exact") or is_view(step)
+        exact = step.entry is not None and step.entry.options.get("exact") or is_view(step)
         return self.on(a, False) if narrows or not exact else a
 
     def neighbours(self, a: np.ndarray) -> np.ndarray:

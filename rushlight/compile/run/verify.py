@@ -78,10 +78,8 @@ class Checker:
     ):
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
-        self.origin, self.places = (
-            memory_of(graph),
-            {},
-        )  # value -> the value that owns its memory; value -> its array
+        self.origin = memory_of(graph)  # value -> the value that owns its memory
+        self.places: dict[Value, np.ndarray] = {}  # value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
         # values that the traced run did not have -> function that computes them from perturbed
@@ -97,49 +95,56 @@ class Checker:
         of the item's ops."""
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
-        first = steps[0]
-        if (
-            len(steps) == 1
-            and isinstance(first, Call)
-            and first.outs
-            and not is_view(first)
-            and (is_random(first) or opaque(first))
-        ):
-            found = dict(made)  # the program calls eager's own kernel: there is nothing to compare
-            self.apart(first, made)
-            for v in first.outs if is_random(first) else ():
-                self.replay.drawn(v.traced, made[v])
-        else:
-            found = computed(steps, self.known)
+        found = self.own_kernel(steps, made) or computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
         again = partial(anew, steps, self.given(steps))
         self.compare(found, right, again, f"{name_of(steps)}: its parts give")
-        for s in steps:
-            for v in s.outs:
-                own = (
-                    v in made and found[v] is made[v]
-                )  # the program's memory, which later items overwrite
-                self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
-                if v not in right:
-                    self.unsure[v] = partial(taken, again, v)
+        for v in [v for s in steps for v in s.outs]:
+            if v in right:
+                self.known[v] = right[v]
+                continue
+            own = v in made and found[v] is made[v]  # memory that later items overwrite
+            self.known[v] = found[v].copy() if own else found[v]
+            self.unsure[v] = partial(taken, again, v)
         self.compare(made, found, again, f"{name_of(steps)}: it gives")
+        self.correct(steps, made)
+        self.places.update((v, a) for v, a in made.items() if v.kind != "input")
+        self.forget(i)
+
+    def own_kernel(
+        self, steps: list[Any], made: dict[Value, np.ndarray]
+    ) -> dict[Value, np.ndarray] | None:
+        """`made` for a step that the program runs by eager's own kernel: there is nothing to
+        compare. None for other steps."""
+        call = steps[0]
+        if len(steps) > 1 or not isinstance(call, Call) or not call.outs or is_view(call):
+            return None
+        if not (is_random(call) or opaque(call)):
+            return None
+        self.apart(call, made)
+        for v in call.outs if is_random(call) else ():
+            self.replay.drawn(v.traced, made[v])
+        return dict(made)
+
+    def correct(self, steps: list[Any], made: dict[Value, np.ndarray]) -> None:
+        """Put eager's results into the program's memory: the next items start from these."""
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
         for s in steps:
             if isinstance(s, Store):
-                np.copyto(
-                    made[s.target],
-                    s.value._array if s.value.kind == "constant" else self.known[s.value],
-                )
-        self.places.update((v, a) for v, a in made.items() if v.kind != "input")
-        for book in (self.known, self.places, self.unsure):
-            for v in [
-                v
-                for v in book
-                if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)
-            ]:
-                del book[v]
+                value = s.value
+                right = value._array if value.kind == "constant" else self.known[value]
+                np.copyto(made[s.target], right)
+
+    def forget(self, i: int) -> None:
+        """Let go of values that no item after i reads."""
+        ended = {v for v in (*self.known, *self.places, *self.unsure) if self.ends.get(v, i) < i}
+        for v in ended:
+            self.known.pop(v, None)
+            self.places.pop(v, None)
+            if v not in self.results:
+                self.unsure.pop(v, None)
 
     def leave(self) -> None:
         """Pass the unsure values that backward reads on to `replay`, before the check of the
@@ -204,10 +209,11 @@ class Checker:
                 if len(shaken) == seed < TRIES:
                     shaken.append(runs)
                 far = [change(run[v], still[0][v]) for run in runs]
+                shares = zip(self.kinds.values(), far)
                 yield (
-                    sum(share * f for share, f in zip(self.kinds.values(), far))
-                    if far[0].dtype != bool
-                    else (np.any(far, axis=0))
+                    np.any(far, axis=0)
+                    if far[0].dtype == bool
+                    else sum((share * f for share, f in shares), np.zeros_like(far[0]))
                 )
 
         for v, a in made.items():

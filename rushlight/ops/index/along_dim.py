@@ -3,10 +3,24 @@ ops/index/gather_scatter.py."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import index as kernels
 from rushlight.kernels import scatter as reducing
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        clone,
+        embed,
+        reshape,
+        unsqueeze,
+        where,
+        zeros,
+        zeros_like,
+    )
 
 adopt(kernels)
 adopt(reducing)

@@ -21,6 +21,29 @@ from rushlight.ops.math.arithmetic import scaled, writing
 from rushlight.ops.tensor.node_names import called
 
 
+def check_source(input: Tensor, index: Tensor, src: Tensor, name: str) -> None:
+    """RuntimeError unless the source has the input's dtype and as many dimensions as the index."""
+    if src._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            explain(
+                f"{name}(): Expected self.dtype to be equal to src.dtype",
+                "convert with .to(dtype)",
+                input=input.dtype,
+                src=src.dtype,
+            )
+        )
+    at = index._array.shape
+    if len(src._array.shape or (1,)) != len(at or (1,)):
+        raise RuntimeError(
+            explain(
+                "Index tensor must have the same number of dimensions as src tensor",
+                op=name,
+                index=list(at),
+                src=list(src.shape),
+            )
+        )
+
+
 def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, dim: int) -> None:
     """RuntimeError unless the index fits the input and the source, and these each other."""
     x, at = input._array.shape, index._array.shape
@@ -37,24 +60,7 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
             )
         )
     if src is not None:
-        if src._array.dtype != input._array.dtype:
-            raise RuntimeError(
-                explain(
-                    f"{name}(): Expected self.dtype to be equal to src.dtype",
-                    "convert with .to(dtype)",
-                    input=input.dtype,
-                    src=src.dtype,
-                )
-            )
-        if len(src._array.shape or (1,)) != len(at or (1,)):
-            raise RuntimeError(
-                explain(
-                    "Index tensor must have the same number of dimensions as src tensor",
-                    op=name,
-                    index=list(at),
-                    src=list(src.shape),
-                )
-            )
+        check_source(input, index, src, name)
     dim = wrap(dim, len(x))
     too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
     if too_large or (src is not None and any([k > n for k, n in zip(at, src._array.shape)])):

@@ -319,5 +319,5 @@ def nonzero_static(
 
 for function in (scatter_reduce, index_reduce):
     method(writing(function, onto=True))
-for function in (put, masked_scatter):
-    method(writing(function))
+method(writing(put))
+method(writing(masked_scatter))

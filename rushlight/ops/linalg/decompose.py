@@ -9,6 +9,8 @@ functions (1996); C. Boeddeker and others, On the computation of complex valued 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.core.build import build, inner, sample_by_sample
@@ -16,6 +18,27 @@ from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import factorizations as kernels
 from rushlight.ops.math import special as special  # no_derivative
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        cat,
+        conj,
+        diagonal,
+        embed_diagonal,
+        exchange,
+        is_complex,
+        narrow,
+        no_derivative,
+        real,
+        solution,
+        triangular,
+        tril,
+        triu,
+        unit,
+        unsqueeze,
+        where,
+    )
 
 adopt(kernels)
 

@@ -3,10 +3,35 @@ signatures."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import solving as kernels
 from rushlight.ops.linalg import decompose as factorizations
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        adjoint,
+        cast,
+        cat,
+        conj,
+        diagonal_matrix,
+        diagonal_of,
+        is_complex,
+        linalg_svd,
+        narrow,
+        prod,
+        real,
+        reshape,
+        squeeze,
+        tril,
+        triu,
+        unit,
+        unsqueeze,
+        where,
+        zeros,
+    )
 
 adopt(kernels)
 

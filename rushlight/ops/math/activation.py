@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, elementwise
 from rushlight.core.table import FLOATING, SAME, entry
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import activation as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        erf,
+        exp,
+        log1p,
+        maximum,
+        minimum,
+        sigmoid,
+        softplus,
+        tanh,
+        where,
+    )
 
 adopt(kernels)
 

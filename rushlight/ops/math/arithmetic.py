@@ -27,11 +27,12 @@ def writing(function: Callable, onto: bool = False) -> Callable:
     `out` in its own memory."""
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
+    inputs = () if entry is None else entry.inputs
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if (
-            at_once is not None and not kwargs and len(args) < len(entry.inputs)
+            at_once is not None and not kwargs and len(args) < len(inputs)
         ):  # what the entry does itself
             return at_once(input, *args)
         if onto and unrecorded(input, (*args, *kwargs.values())):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -12,6 +14,9 @@ from rushlight.core.tensor import Tensor, assign_property, method
 from rushlight.core.worlds import ARRAYS
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import conj as conjugate
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import join_pairs, to, view_pairs
 
 ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
 ARRAYS["view_pairs"] = lambda x: parted(np.asarray(x))

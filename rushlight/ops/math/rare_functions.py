@@ -3,7 +3,7 @@ coordinates, powers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
@@ -15,6 +15,9 @@ from rushlight.kernels import rare_functions as kernels
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.shape.views import to
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cast, cos, exp2, imag, real, sin, where, zeros_like
 
 adopt(kernels)
 

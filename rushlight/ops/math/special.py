@@ -3,9 +3,49 @@ polynomials."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, floating, op
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import special as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        airy_ai,
+        bessel_j0,
+        bessel_j1,
+        bessel_y0,
+        bessel_y1,
+        chebyshev_polynomial_t,
+        chebyshev_polynomial_u,
+        chebyshev_polynomial_v,
+        chebyshev_polynomial_w,
+        cos,
+        entr,
+        erfcx,
+        exp,
+        hermite_polynomial_h,
+        hermite_polynomial_he,
+        i0e,
+        i1,
+        i1e,
+        laguerre_polynomial_l,
+        legendre_polynomial_p,
+        log,
+        log1p,
+        log_ndtr,
+        modified_bessel_k0,
+        modified_bessel_k1,
+        ndtr,
+        ndtri,
+        scaled_modified_bessel_k0,
+        scaled_modified_bessel_k1,
+        sgn,
+        spherical_bessel_j0,
+        where,
+        xlog1py,
+        zeta,
+    )
 
 adopt(kernels)
 

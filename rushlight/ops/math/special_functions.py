@@ -34,10 +34,9 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
         )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
-    made = sum(
-        (special.lgamma(input - j / 2) for j in range(p)),
-        start=p * (p - 1) / 4 * math.log(math.pi),
-    )
+    made: Any = p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(p):
+        made = made + special.lgamma(input - j / 2)
     return made if out is None else into(out, made)
 
 

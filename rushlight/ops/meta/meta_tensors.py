@@ -29,6 +29,7 @@ from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import TENSORS
 from rushlight.ops.meta.symbolic_sizes import Unknown, ways
+from rushlight.random import default_generator
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 ITEM = "Tensor.item() cannot be called on meta tensors"
@@ -179,8 +180,6 @@ def without(array: Any) -> Meta:
 def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
     """What a function makes of zeros in place of tensors without elements, themselves without
     elements."""
-    from rushlight.random import default_generator
-
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
     if name in DYNAMIC or (

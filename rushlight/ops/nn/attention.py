@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from rushlight.ops.nn.recurrent import copy  # and `joined`, a name of rules
 from rushlight.ops.reduce.reduce import any as any_of
 from rushlight.ops.reduce.reduce import softmax
 from rushlight.ops.shape.views import transpose
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import attention_twice, joined
 
 ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.attention_back
 

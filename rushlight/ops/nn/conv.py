@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
@@ -14,6 +14,9 @@ from rushlight.kernels import conv as kernels
 from rushlight.kernels import im2col as windows
 from rushlight.kernels.conv import of_half
 from rushlight.ops.shape.views import others
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import conv
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:

@@ -3,10 +3,24 @@ ops."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, elementwise, inner
 from rushlight.core.table import FLOATING, entry
 from rushlight.core.worlds import adopt
 from rushlight.kernels import loss as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        clamp_both,
+        exp,
+        log,
+        log1p,
+        maximum,
+        minimum,
+        not_differentiable,
+        sigmoid,
+    )
 
 adopt(kernels)
 

@@ -3,10 +3,23 @@ them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import TENSORS, adopt, shared
 from rushlight.kernels import normalization as kernels
 from rushlight.ops.shape.views import reshape
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        mean,
+        not_differentiable,
+        others,
+        per_channel,
+        rsqrt,
+        sqrt,
+        sum,
+    )
 
 adopt(kernels)
 TENSORS["per_channel"] = lambda a, ndim: (

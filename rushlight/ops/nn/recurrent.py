@@ -7,7 +7,7 @@ of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.core.backward import grad
 from rushlight.core.build import build, inner
@@ -21,6 +21,9 @@ from rushlight.ops.math.elementwise import add
 from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, tanh_gate
 from rushlight.ops.shape.view_functions import chunk
 from rushlight.ops.shape.views import cat, clone, narrow, reshape
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import gru, gru_twice, lstm, lstm_twice, rnn, rnn_twice
 
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
     ARRAYS[name] = getattr(kernels, name)
@@ -104,7 +107,8 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
     bias, projection = bias_and_projection(more)
-    h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, bias)), 4, 1), c)
+    i, f, g, o = chunk(add(x, linear(h, weight, bias)), 4, 1)
+    h, c, _ = lstm_gates(i, f, g, o, c)
     return (h if projection is None else linear(h, projection, None)), c
 
 

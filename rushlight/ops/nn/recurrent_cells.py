@@ -25,7 +25,7 @@ class Cell(NamedTuple):
     sources: tuple[tuple[int | None, int | None], ...]
 
     @property
-    def count(self) -> int:
+    def gate_count(self) -> int:
         """How many gates x and the product have."""
         return 1 + max([m for _, m in self.sources if m is not None])
 

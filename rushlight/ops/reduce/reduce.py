@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.base.dtypes import bool_, uint8
@@ -21,6 +23,28 @@ from rushlight.core.tensor import Tensor, holder
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
 from rushlight.ops.tensor.node_names import of_reduction
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        cat,
+        count,
+        exp,
+        expand,
+        flip,
+        isfinite,
+        isnan,
+        log,
+        narrow,
+        permute,
+        reshape,
+        scatter_add,
+        unpermute,
+        unsqueeze,
+        var,
+        where,
+        zeros,
+    )
 
 adopt(kernels)
 

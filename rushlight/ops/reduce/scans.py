@@ -3,9 +3,14 @@ cummax are in reduce.py."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, general
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import scans as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cat, cumsum, exp, log, narrow, scatter_add, where, zeros
 
 adopt(kernels)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
 from rushlight.ops.reduce import reduce as r
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import evenly, not_implemented, put_along, standing
 
 adopt(kernels)
 
@@ -192,19 +195,8 @@ def check_search(
         wrong = f"side can only be 'left' or 'right' but got {side}"
     elif right and side == "left":
         wrong = "side and right can't be set to opposites, got side of left while right was True"
-    elif sorter is not None and sorter.dtype is not dtypes.int64:
-        wrong = f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
-    elif sorter is not None and sorter._array.shape != a:
-        wrong = (
-            "boundary and sorter must have the same size, but got boundary tensor "
-            f"{list(a)} and got sorter tensor {list(sorter._array.shape)}"
-        )
-    elif (
-        sorter is not None
-        and sorter._array.size
-        and not 0 <= numbers(sorter).min() <= numbers(sorter).max() < a[-1]
-    ):
-        wrong = "sorter index out of range"
+    elif sorter is not None and (why := unfit_sorter(sorter, a)):
+        wrong = why
     elif not a:
         wrong = "boundaries tensor should have positive dimension, but got 0 dimension"
     elif len(a) > 1 and not b:
@@ -222,6 +214,22 @@ def check_search(
         )
     if wrong:
         raise RuntimeError(explain(f"torch.searchsorted(): {wrong}", sequence=a, values=b))
+
+
+def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
+    """What is wrong with an order of boundaries of this shape, in torch's words; "" if it fits."""
+    if sorter.dtype is not dtypes.int64:
+        return f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
+    if sorter._array.shape != shape:
+        return (
+            "boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(shape)} and got sorter tensor {list(sorter._array.shape)}"
+        )
+    if not sorter._array.size:
+        return ""
+    places = numbers(sorter)
+    inside = 0 <= places.min() <= places.max() < shape[-1]
+    return "" if inside else "sorter index out of range"
 
 
 @composite(tensor=False)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import norms as kernels
 from rushlight.ops.reduce import reduce as reduce
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import evenly, index_copy, reshape, sgn, where, zeros, zeros_like
 
 adopt(kernels)
 

@@ -293,6 +293,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         watch.on_move(x, made)
     viewed = x._viewing is not None or bool(others)
     for other in others:
+        assert other._viewing is not None  # since it is a view
         other._viewing = (
             tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
         )

@@ -153,7 +153,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
     if (
         size_or_sizes.__class__ is not int
         and isinstance(size_or_sizes, Iterable)
-        and getattr(size_or_sizes, "ndim", 1)
+        and getattr(size_or_sizes, "ndim", 1) > 0
     ):
         return sizes(size_or_sizes)
     step = int(size_or_sizes)

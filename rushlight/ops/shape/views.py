@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.core.build import build, general, inner, inner_view, view
@@ -10,6 +12,9 @@ from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import layout
 from rushlight.kernels import shape as kernels
 from rushlight.ops.tensor.node_names import of_index
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import rejoined, zeros, zeros_like
 
 adopt(kernels)
 adopt(layout)

@@ -6,9 +6,14 @@ the exponent (minus), `power` says that the sum is divided by n^power: 0, 0.5 or
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import fft as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cat, narrow, to
 
 adopt(kernels)
 

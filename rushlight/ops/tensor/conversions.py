@@ -96,21 +96,20 @@ def __bool__(self: Tensor) -> bool:
 
 @method
 def __float__(self: Tensor) -> float:
-    return float(self._number())
+    return float(number_of(self))
 
 
 @method
 def __int__(self: Tensor) -> int:
-    return int(self._number())
+    return int(number_of(self))
 
 
 @method
 def __complex__(self: Tensor) -> complex:
-    return complex(self._number())
+    return complex(number_of(self))
 
 
-@method
-def _number(self: Tensor) -> Any:
+def number_of(self: Tensor) -> Any:
     """`item()` for Python's conversions, which raise ValueError."""
     if self._array.size != 1:
         raise ValueError(

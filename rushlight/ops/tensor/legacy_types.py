@@ -81,24 +81,22 @@ TYPES = {
     for d in dtypes.DTYPES
     if not d.is_complex and d.scalar_type[:4] != "UInt"
 }
-MORE.update(
-    (
+TYPES_OF = {
+    d: tensortype(
         name,
-        tensortype(
-            name,
-            (),
-            {
-                "dtype": d,
-                "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
+        (),
+        {
+            "dtype": d,
+            "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
 
     >>> rushlight.{name}([1, 0]).dtype
     {d}
     """,
-            },
-        ),
+        },
     )
     for name, d in TYPES.items()
-)
+}
+MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -162,6 +160,5 @@ def _called(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
     return tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)
 
 
-TYPES_OF = {d: MORE[name] for name, d in TYPES.items()}
 MORE["set_default_tensor_type"] = set_default_tensor_type
 method(type_of, "type")

@@ -419,10 +419,8 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     ):  # write directly, without the in-place op
         write(self, from_array(draw(source(generator), self._array.shape, self._array.dtype)))
         return self
-    from rushlight.random import in_memory_order
-
     fresh = np.empty_like(self._array, subok=False)
-    target = in_memory_order(fresh)
+    target = generators().in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)
     if fresh.flags.c_contiguous:
         return copy_(self, drawn(numbers, None, device=CPU))
@@ -562,9 +560,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
             drawn(source(generator).bernoulli(spread.contiguous()._array, self._array.dtype), None),
         )
     if not self.is_meta:  # each element has its own p; drawn in the order of the elements
-        from rushlight.random import memory_axes
-
-        spread = spread.permute(memory_axes(self._array))
+        spread = spread.permute(generators().memory_axes(self._array))
     return refilled(
         self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous()._array, dtype)
     )
@@ -586,9 +582,7 @@ def get_rng_state() -> Tensor:
     >>> rushlight.rand(2).equal(x)
     True
     """
-    from rushlight import random
-
-    return random.get_rng_state()
+    return generators().get_rng_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
@@ -600,9 +594,7 @@ def set_rng_state(new_state: Tensor) -> None:
     >>> rushlight.rand(2).equal(x)
     True
     """
-    from rushlight import random
-
-    random.set_rng_state(new_state)
+    generators().set_rng_state(new_state)
 
 
 MORE.update(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -16,6 +16,9 @@ from rushlight.base.array_memory import owner, twin
 from rushlight.base.device import CPU
 from rushlight.base.errors import explain
 from rushlight.core.build import MORE
+
+# NumPy's sign for the order of bytes; "=", this machine's, for all others
+BYTE_ORDERS: dict[str | None, Literal["<", ">", "="]] = {"little": "<", "big": ">"}
 
 
 class Storage:
@@ -380,7 +383,7 @@ def read(
         raise ValueError(
             explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         )
-    there = {"little": "<", "big": ">"}.get(byte_order or "", "=")
+    there = BYTE_ORDERS.get(byte_order, "=")
     if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
         return bits.astype(np.uint16).view(dtype.numpy)
@@ -390,7 +393,9 @@ def read(
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
     """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and
     it grows if need be."""
-    mode = ("r+" if os.path.exists(filename) else "w+") if shared else "c"
+    mode: Literal["r+", "w+", "c"] = "c"
+    if shared:
+        mode = "r+" if os.path.exists(filename) else "w+"
     if mode == "c" and nbytes > os.path.getsize(filename):
         raise RuntimeError(
             explain(

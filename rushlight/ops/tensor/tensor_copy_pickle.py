@@ -107,7 +107,7 @@ def subclassed(cls: type, **options: Any) -> None:
         protocol.take_part(cls)
 
 
-Tensor._asks = False  # type: ignore[attr-defined]
+Tensor._asks = False
 Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]

@@ -335,7 +335,9 @@ def asking_attribute(own: property) -> property:
     """An attribute that asks the class."""
 
     def get(self: Any) -> Any:
-        return own.fget(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
+        return (
+            own.__get__(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
+        )
 
     return property(get, own.fset, own.fdel, own.__doc__)
 
