@@ -35,7 +35,7 @@ NAMES = {
 def __getattr__(name: str) -> Any:
     if name not in NAMES:
         raise AttributeError(
-            f"module 'torch.functional' has no attribute '{name}'; cure: "
+            f"module 'torch.functional' has no attribute '{name}'; hint: "
             f"torch.nn.functional.{name}?"
         )
     return getattr(sys.modules["rushlight"], name)

@@ -41,7 +41,7 @@ class Future(Generic[T]):
     def value(self) -> T:
         """The result, which must be there: RuntimeError if not."""
         if not self.inner.done():
-            raise RuntimeError("the future has no value yet; cure: wait()")
+            raise RuntimeError("the future has no value yet; hint: wait()")
         return self.inner.result()
 
     def set_result(self, result: T) -> None:

@@ -92,7 +92,7 @@ def wait(future: Future) -> Any:
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: there are no graphs of TorchScript."""
     raise NotImplementedError(
-        "there are no graphs of TorchScript, from which fvcore and torchprofile count; cure: "
+        "there are no graphs of TorchScript, from which fvcore and torchprofile count; hint: "
         "rushlight.utils.summary(model, input) tells multiplications and additions"
     )
 

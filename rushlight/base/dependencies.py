@@ -33,7 +33,7 @@ def numba_loads() -> bool:
             warn(
                 f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which "
                 "takes longer for large "
-                "tensors; cure: pip install --upgrade numba"
+                "tensors; hint: pip install --upgrade numba"
             )
     return has_numba()
 

@@ -449,8 +449,8 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if _checked(type, "iinfo").category != INTEGER:
-            cure = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
-            raise TypeError(f"torch.iinfo() requires an integer input type, not {type}. {cure}")
+            hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
+            raise TypeError(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -self.max - 1 if type.is_signed else 0

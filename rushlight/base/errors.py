@@ -1,4 +1,4 @@
-"""Error messages that name the user's statement, the facts and a cure; warnings at the user's
+"""Error messages that name the user's statement, the facts and a hint; warnings at the user's
 line."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Absent:
     """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an
     instance of them.
 
-    Calling such a class raises NotImplementedError with `because`: the reason and the cure.
+    Calling such a class raises NotImplementedError with `because`: the reason and the hint.
     """
 
     because = ""
@@ -94,8 +94,8 @@ def here() -> str:
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
 
 
-def explain(what: str, cure: str = "", **facts: object) -> str:
-    """A message of one sentence, then a line for each fact, the user's statement and the cure."""
+def explain(what: str, hint: str = "", **facts: object) -> str:
+    """A message of one sentence, then a line for each fact, the user's statement and the hint."""
     lines = [
         what,
         *(
@@ -105,8 +105,8 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
         ),
     ]
     lines.append(f"  at: {here()}")
-    if cure:
-        lines.append(f"  cure: {cure}")
+    if hint:
+        lines.append(f"  hint: {hint}")
     return "\n".join(lines)
 
 
@@ -122,9 +122,9 @@ def placed(error: Exception) -> bool:
     if inside and isinstance(
         error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
     ):
-        text, _, cure = error.args[0].partition("; cure: ")
+        text, _, hint = error.args[0].partition("; hint: ")
         error.args = (
-            f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""),
+            f"{text}\n  at: {line or here()}" + (f"\n  hint: {hint}" if hint else ""),
             *error.args[1:],
         )
         return True
@@ -206,11 +206,11 @@ def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
     """The TypeError for a keyword that `function` does not take; names the nearest known keyword,
     and all of them."""
     names = [*known]
-    cure = meant(word, names).removeprefix("; ")
+    hint = meant(word, names).removeprefix("; ")
     return TypeError(
         explain(
             f"{function}() got an unexpected keyword argument '{word}'",
-            cure,
+            hint,
             it_takes=", ".join(names) or "none",
         )
     )

@@ -88,7 +88,7 @@ class NoName(AttributeError):
     def __str__(self) -> str:
         path = public(self.args[0])
         told = instead(f"{path}.{self.name}", path, dir(self.obj))
-        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  cure: {told}"
+        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {told}"
 
 
 NoName.__name__ = NoName.__qualname__ = "AttributeError"  # the name in tracebacks
@@ -100,7 +100,7 @@ def public(home: str) -> str:
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """The cure for a missing `name`: what to use instead, else the nearest of the `known` names in
+    """The hint for a missing `name`: what to use instead, else the nearest of the `known` names in
     module `path`."""
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
@@ -127,7 +127,7 @@ def missing(home: str, name: str) -> NoName:
 
 
 def tell(home: str) -> None:
-    """Give the module a `__getattr__` that raises errors with a cure for missing names."""
+    """Give the module a `__getattr__` that raises errors with a hint for missing names."""
     module: ModuleType = sys.modules[home]
     module.__dict__["__getattr__"] = lambda name: give_up(home, name)
 

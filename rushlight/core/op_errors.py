@@ -36,7 +36,7 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure:
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint:
     ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
@@ -89,14 +89,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
-    what, _, cure = text.partition("; cure: ")
+    what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
         said = index_words(what.replace("for axis", "for dimension"), args)
-        return IndexError(explain(said, cure or index_cure(said, args), **facts))
+        return IndexError(explain(said, hint or index_hint(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
-        return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
+        return RuntimeError(explain(f"{name}(): {what}", hint, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
-        return type(error)(explain(what, cure, **facts))
+        return type(error)(explain(what, hint, **facts))
     return error
 
 
@@ -130,7 +130,7 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     return what
 
 
-def index_cure(what: str, args: Sequence[Any]) -> str:
+def index_hint(what: str, args: Sequence[Any]) -> str:
     """What to write instead of an index that does not fit."""
     x = args[0]._array if args and isinstance(args[0], Tensor) else None
     words = what.split()

@@ -3,4 +3,4 @@ write it."""
 
 
 class BadInput(Exception):
-    """What the user gave cannot be used. The message is one line: what, where and the cure."""
+    """What the user gave cannot be used. The message is one line: what, where and the hint."""

@@ -53,7 +53,7 @@ IN_PLACE = (
 NUMBERS = (
     "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape "
     "{shape}, and has no "
-    "batching rule\n  cure: write it with other ops, or leave it outside of vmap"
+    "batching rule\n  hint: write it with other ops, or leave it outside of vmap"
 )
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 

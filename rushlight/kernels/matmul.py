@@ -39,7 +39,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return converted(mm(single(x), single(y)), x.dtype)
         if x.dtype.kind == "b" and x.size:
             raise NotImplementedError(
-                "\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ "
+                "\"addmm_impl_cpu_\" not implemented for 'Bool'; hint: convert: x.float() @ "
                 "y.float()"
             )
     try:
@@ -60,7 +60,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.shape[-1] == y.shape[-2]:
             raise  # it is leading dimensions that do not broadcast
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's "
+            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the first's "
             "last size "
             "must be the second's size before the last: transpose one?"
         ) from None
@@ -197,7 +197,7 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
     if x.shape[1] != y.size:
         raise ValueError(
             f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); "
-            "cure: the "
+            "hint: the "
             "vector must have as many elements as the matrix has columns"
         )
     return mm(x, y)
@@ -209,14 +209,14 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
         if not x.ndim:
             raise ValueError(
                 "both arguments to linear need to be at least 1D, but they are 0D and "
-                f"{weight.ndim}D; cure: "
+                f"{weight.ndim}D; hint: "
                 "x.reshape(1)"
             )
         n = x.shape[-1]
         raise ValueError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
             f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
-            f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} "
+            f"the weight takes {weight.shape[-1]}; hint: make the layer take {n} "
             f"(in_features={n}), or the "
             f"tensor before it have {weight.shape[-1]}"
         )

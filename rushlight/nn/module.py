@@ -87,12 +87,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             found = own["_buffers"]
             if name in found:
                 return found[name]
-        cure = (
-            "; TorchScript is not written, cure: torch.save(module.state_dict(), file)"
+        hint = (
+            "; TorchScript is not written, hint: torch.save(module.state_dict(), file)"
             if name == "save"
             else ""
         )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{cure}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

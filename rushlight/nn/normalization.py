@@ -156,7 +156,7 @@ def dimensions(*allowed: int) -> Any:
                 f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             )
             raise ValueError(
-                f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}"
+                f"expected {words} input (got {n}D input); hint: bring the input to {words}{other}"
             )
 
     return check

@@ -24,7 +24,7 @@ Path = str | os.PathLike
 
 
 def library() -> Any:
-    """The package safetensors. ImportError with a cure if it is missing."""
+    """The package safetensors. ImportError with a hint if it is missing."""
     try:
         import safetensors.numpy
     except ImportError as error:

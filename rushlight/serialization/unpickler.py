@@ -32,7 +32,7 @@ PureUnpickler: Any = (
 )  # in the C unpickler, BUILD may change any object, also classes
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
-CURE = (
+HINT = (
     "If you trust whoever made the file, load it with weights_only=False, or allow what it names "
     "with "
     "rushlight.serialization.add_safe_globals([...])"
@@ -55,8 +55,8 @@ class Refused(pickle.UnpicklingError):
     """A file of weights contains something that is not allowed."""
 
 
-def refusal(what: str, cure: str = CURE) -> Refused:
-    return Refused(f"Weights only load failed: {what}. {cure}")
+def refusal(what: str, hint: str = HINT) -> Refused:
+    return Refused(f"Weights only load failed: {what}. {hint}")
 
 
 def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
@@ -120,7 +120,7 @@ class WeightsUnpickler(PureUnpickler):
         if module.startswith(("torch.nn.modules", "rushlight.nn")):
             raise refusal(
                 f"the file holds a whole {module}.{name}, not its weights",
-                f"Save model.state_dict() instead. {CURE}",
+                f"Save model.state_dict() instead. {HINT}",
             )
         if module.partition(".")[0] == "torch":
             raise refusal(

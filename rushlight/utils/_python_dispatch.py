@@ -13,7 +13,7 @@ class TorchDispatchMode:
 
     def __enter__(self) -> TorchDispatchMode:
         raise NotImplementedError(
-            "TorchDispatchMode: there is no level of ops below autograd here; cure: "
+            "TorchDispatchMode: there is no level of ops below autograd here; hint: "
             "torch.overrides.TorchFunctionMode sees the functions that are called"
         )
 

@@ -21,7 +21,7 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         raise NotImplementedError(
-            "torch.utils.flop_counter counts nothing here; cure: rushlight.utils.summary(model, "
+            "torch.utils.flop_counter counts nothing here; hint: rushlight.utils.summary(model, "
             "input) tells multiplications and additions, rushlight.profiler times"
         )
 

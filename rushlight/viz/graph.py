@@ -93,7 +93,7 @@ def check_recorded(output: Any) -> None:
     if not hasattr(output, "grad_fn"):
         raise TypeError(
             f"viz: a graph is that of a tensor, not of {type(output).__name__}; "
-            "cure: pass a result computed from a tensor with requires_grad=True, such as the loss"
+            "hint: pass a result computed from a tensor with requires_grad=True, such as the loss"
         )
     if output.grad_fn is None:
         raise ValueError(

@@ -195,7 +195,7 @@ def test_without_ml_dtypes_the_error_says_how_to_get_it(monkeypatch):
         ("M8[s]", "astype"),
     ],
 )
-def test_of_names_the_cure(numpy_dtype, message):
+def test_of_names_the_hint(numpy_dtype, message):
     with pytest.raises(TypeError, match=message):
         dtypes.of(np.dtype(numpy_dtype))
 

@@ -41,7 +41,7 @@ def test_what_an_object_carries_over_is_named():
     told = lines_of(error_of(lambda: net(torch.ones(1, 2)).backward()))
     assert told["tensor"] == "net.state, of shape (1, 2), has outlived its graph"
     assert told["made at"].endswith("# the state")
-    assert "detach()" in told["cure"]
+    assert "detach()" in told["hint"]
 
 
 def test_what_a_list_holds_is_named():
@@ -93,7 +93,7 @@ def test_both_statements_are_shown(write):
     assert WRITES[write].__code__.co_filename in told["written at"]
     assert write.split()[0].rstrip("=") in told["written at"].replace("__setitem__", "item")
     assert "test_errors.py" in told["at"]
-    assert "clone()" in told["cure"]
+    assert "clone()" in told["hint"]
 
 
 def test_functions_of_ones_own_tell_too():
@@ -157,7 +157,7 @@ def test_what_has_no_derivative_names_the_forward_statement():
     told = lines_of(error_of(y.sum().backward, NotImplementedError))
     assert told["made at"].endswith("# NO DERIVATIVE")
     assert "test_errors.py" in told["at"]
-    assert told["cure"].startswith("detach()")
+    assert told["hint"].startswith("detach()")
 
 
 @pytest.mark.skipif(
@@ -253,7 +253,7 @@ def test_shape_errors_name_the_module_and_the_change(name):
     assert "'body.1" in told["module"]
     for word in says:
         assert word in message
-    assert "cure" in told
+    assert "hint" in told
     assert "test_errors.py" in told["at"]
 
 
@@ -300,8 +300,8 @@ MISTAKES = {
 
 @pytest.mark.origin("newcomers")
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_with_its_line_and_its_cure(mistake, tmp_path):
-    kind, cure = MISTAKES[mistake]
+def test_a_mistake_is_told_with_its_line_and_its_hint(mistake, tmp_path):
+    kind, hint = MISTAKES[mistake]
     file = tmp_path / "mine.py"
     file.write_text(f"\n{mistake}\n")
     with pytest.raises(kind) as caught:
@@ -311,4 +311,4 @@ def test_a_mistake_is_told_with_its_line_and_its_cure(mistake, tmp_path):
         )
     text = str(caught.value.args[0])
     assert f"at: {file}:2: {mistake}" in text
-    assert cure in text
+    assert hint in text

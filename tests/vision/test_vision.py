@@ -463,7 +463,7 @@ def test_a_broken_download_goes_on(server, tmp_path):
     Server.files, Server.cut = {"/a": content}, 6000
     path, expected = tmp_path / "a", hashlib.md5(content).hexdigest()
     with pytest.raises(
-        RuntimeError, match=r"(?s)could not download a:.*cure: without a network, put the file at"
+        RuntimeError, match=r"(?s)could not download a:.*hint: without a network, put the file at"
     ):
         net.download([server + "a"], path, expected)
     assert not path.exists()

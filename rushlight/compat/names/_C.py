@@ -31,12 +31,12 @@ class PyTorchFileReader:
     ...     rushlight.PyTorchFileReader("weights.pt")
     ... except NotImplementedError as error:
     ...     print(error)
-    torch.PyTorchFileReader is not there; cure: torch.load reads the file
+    torch.PyTorchFileReader is not there; hint: torch.load reads the file
     """
 
     def __init__(self, *args: Any):
         raise NotImplementedError(
-            "torch.PyTorchFileReader is not there; cure: torch.load reads the file"
+            "torch.PyTorchFileReader is not there; hint: torch.load reads the file"
         )
 
 

@@ -193,14 +193,14 @@ def program_of(model: Callable, args: tuple) -> Program:
                 return known[0]
     except CannotCompile as error:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        cure = (
+        hint = (
             STEADY
             if compiled.unsteady
             else "let the model compute with tensors alone, and do what needs numbers outside"
         )
-        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  cure: {cure}"])) from None
+        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"])) from None
     why = compiled.unsteady or "does something else in each run"
-    raise CannotCompile(f"export: {compiled.name} {why}\n  cure: {STEADY}")
+    raise CannotCompile(f"export: {compiled.name} {why}\n  hint: {STEADY}")
 
 
 def named(model: Any) -> dict[int, str]:

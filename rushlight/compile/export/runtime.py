@@ -219,8 +219,8 @@ def of(kind: Any) -> SimpleNamespace:
     )
 
 
-def explain(what: str, cure: str = "", **facts: object) -> str:
-    """An error message: a sentence, a line for each fact, the cure."""
+def explain(what: str, hint: str = "", **facts: object) -> str:
+    """An error message: a sentence, a line for each fact, the hint."""
     lines = [
         what,
         *(
@@ -229,7 +229,7 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
             if fact is not None
         ),
     ]
-    return "\n".join([*lines, f"  cure: {cure}"] if cure else lines)
+    return "\n".join([*lines, f"  hint: {hint}"] if hint else lines)
 
 
 class Loop:

@@ -9,7 +9,7 @@ from typing import Any
 def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process saves with torch.save."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint writes files of many processes, which are not there; cure: "
+        "torch.distributed.checkpoint writes files of many processes, which are not there; hint: "
         "torch.save(state_dict, file)"
     )
 
@@ -17,7 +17,7 @@ def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
 def load(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process loads with torch.load."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint reads files of many processes, which are not there; cure: "
+        "torch.distributed.checkpoint reads files of many processes, which are not there; hint: "
         "torch.load(file)"
     )
 

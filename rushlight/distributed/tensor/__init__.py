@@ -8,7 +8,7 @@ from typing import Any
 
 from rushlight.base.errors import Absent
 
-WHY = "tensors lie in one process; cure: leave the distribution of tensors away"
+WHY = "tensors lie in one process; hint: leave the distribution of tensors away"
 
 
 class DTensor(Absent):

@@ -239,7 +239,7 @@ def logit_gradient(g, x, eps):
 @shared
 def no_derivative(name):
     raise NotImplementedError(
-        f"the derivative for 'self' of '{name}' is not implemented; cure: detach() the first "
+        f"the derivative for 'self' of '{name}' is not implemented; hint: detach() the first "
         "argument"
     )
 

@@ -52,7 +52,7 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
     raise RuntimeError(
         f"could not download {path.name}:\n  "
         + "\n  ".join(troubles)
-        + f"\n  cure: without a network, put the file at {path} yourself"
+        + f"\n  hint: without a network, put the file at {path} yourself"
     )
 
 
