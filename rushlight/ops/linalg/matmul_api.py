@@ -59,8 +59,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 @composite()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for anything else:
-    `matmul` takes it.
+    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for other dimensions:
+    use `matmul`.
 
     >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
@@ -238,8 +238,9 @@ def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
 
 
 def in_single(f: Callable, *tensors: Tensor) -> Tensor:
-    """f of these tensors; if all are of one half precision, computed in float32, and rounded
-    once."""
+    """f(*tensors). If all tensors have the same half-precision dtype, f is computed in float32 and
+    rounded once.
+    """
     dtype = tensors[0].dtype
     if (
         dtype.itemsize != 2
@@ -285,8 +286,8 @@ for function in (addmm, addmv, baddbmm):
 
 
 def t(input: Tensor) -> Tensor:
-    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number as it is.
-    RuntimeError for more.
+    """out_ij = input_ji: the transpose of a matrix, as a view. A vector or a 0-d tensor is returned
+    unchanged; RuntimeError for more dimensions.
 
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])

@@ -10,7 +10,7 @@ from rushlight.kernels import loss as kernels
 
 adopt(kernels)
 
-# What each element loses, by a target.
+# Elementwise losses of an input and a target.
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
 
 mse_loss = loss(
@@ -42,7 +42,7 @@ binary_cross_entropy_with_logits = loss(
     y=lambda g, x: -g * x,
 )
 
-# x (N, C, *d) of log-probabilities, target (N, *d) of classes, weight (C,) or None
+# x (N, C, *d): log-probabilities; target (N, *d): class indices; weight (C,) or None
 nll_loss = inner(
     lambda x, target, weight, /, ignore_index=-100, reduction="mean": nll_loss(
         x, target, weight, ignore_index, reduction

@@ -1,13 +1,14 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-Plain programs pay nothing for it. A class that inherits from Tensor gets `Asking` between itself
-and Tensor, with methods that ask `__torch_function__`; and with the first such class the functions
-learn to look at their arguments: they stay what they are, whoever knows them by whatever name, with
-other code (`let_ask`). What a function does inside asks nobody again. (To look at the arguments in
-any program would cost each op 15 ns, and 70 each function that is made of ops: an op finds out by
-itself that an argument has no array, but what is made of ops would find out in the midst of its
-work.) Functions that write (`torch.relu_(x)`) ask nobody, methods that write do. Attributes are
-asked for where they are tensors (`x.T`, `x.data`), not `x.shape` and its like."""
+A class that inherits from Tensor gets `Asking` as a base between itself and Tensor, with methods
+that call `__torch_function__`. With the first such class, the public functions get a gate: code
+that looks for `__torch_function__` among the arguments. A function object stays the same object,
+with other code (`let_ask`), so earlier imports of it see the gate, too. Inside a gated call, nested
+calls pass no gate. Programs without such classes have no overhead; a permanent gate would cost each
+op 15 ns, and 70 ns each function composed of ops. In-place functions (`torch.relu_(x)`) have no
+gate, in-place methods have one. Of the attributes, those that are tensors have a gate (`x.T`,
+`x.data`), `x.shape` and so on have none.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from rushlight.core.tensor_copy_pickle import disabled
 
 asleep: ContextVar[Any] = ContextVar(
     "asleep", default=False
-)  # true while functions are to ask nobody: the one that asked
+)  # true while gates are off; inside a gated call: the function
 NAMESPACES = (
     "rushlight",
     "rushlight.nn.functional",
@@ -66,7 +67,7 @@ SILENT = {
     "is_grad_enabled",
     "is_inference_mode_enabled",
 }
-PLAIN = {Tensor, int, float, bool, str, type(None)}  # what has nothing to say
+PLAIN = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
 TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
 APART = {
     "__new__",
@@ -101,13 +102,13 @@ SPELLINGS = {
     "imul": "mul_",
     "itruediv": "div_",
     "invert": "bitwise_not",
-}  # operators, and the methods that they are
-made: list[type] = []  # `Asking`, once there is somebody to ask
+}  # operator -> the method that classes are told
+made: list[type] = []  # [`Asking`], once a class needs it
 LEARNING = RLock()
 
 
 class DisableTorchFunctionSubclass:
-    """Inside it functions do what they do for plain tensors, whoever their arguments are."""
+    """Inside this context, functions treat instances of subclasses as plain tensors."""
 
     def __enter__(self) -> None:
         self.__dict__.setdefault("tokens", []).append(asleep.set(True))
@@ -120,7 +121,7 @@ DisableTorchFunction = DisableTorchFunctionSubclass
 
 
 def asked(args: Iterable[Any]) -> Iterator[Any]:
-    """The arguments that have a say, also those in lists."""
+    """The arguments with a `__torch_function__`, also those in lists and tuples."""
     for a in args:
         kind = a.__class__
         if kind is list or kind is tuple:
@@ -130,16 +131,18 @@ def asked(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def speaks(kind: type) -> bool:
-    """Whether objects of this class are asked: tensors of users' classes, not our own sparse ones,
-    and what is no tensor."""
+    """Whether gates call this class: subclasses of Tensor by users (not the package's sparse
+    tensors), and other classes with `__torch_function__`.
+    """
     if issubclass(kind, Tensor):
         return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
     return hasattr(kind, "__torch_function__") and kind is not type
 
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
-    """One of each class that has a say, in the order in which they are asked: from the left,
-    subclasses first."""
+    """One argument of each class with `__torch_function__`, in the order of the calls: from the
+    left, subclasses first.
+    """
     found: list[Any] = []
     for a in asked(args):
         if all(type(a) is not type(b) for b in found):
@@ -151,7 +154,7 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """Whether one of the arguments has a `__torch_function__` of its own."""
+    """Whether one of the arguments has its own `__torch_function__`."""
     return not asleep.get() and any(speaks(type(a)) for a in relevant_args)
 
 
@@ -168,10 +171,10 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(
     public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the classes of the arguments make of the function: the first answer that is not
+    """Call `__torch_function__` of each argument's class: the first result that is not
     NotImplemented.
 
-    TypeError if all of them say NotImplemented.
+    TypeError if all return NotImplemented.
     """
     found = overloaded(relevant_args)
     types = tuple(type(a) for a in found)
@@ -194,11 +197,12 @@ def handle_torch_function(
 def default(
     cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None
 ) -> Any:
-    """Tensor's own `__torch_function__`: the function as it is, its tensors in the class of the
-    argument."""
+    """Tensor's own `__torch_function__`: call the function, and convert the resulting tensors to
+    the argument's class.
+    """
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    if asleep.get() is func:  # ours would not have asked again
+    if asleep.get() is func:  # nested calls of rushlight's functions pass no gate
         name = getattr(func, "__name__", func)
         raise TypeError(
             explain(
@@ -221,7 +225,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
             return answer
         if answer.__class__ is not Tensor or any(answer is a for a in args):
             return answer.as_subclass(cls)
-        answer.__class__ = cls  # nobody else has it yet
+        answer.__class__ = cls  # the result is new: no other code holds it
         return answer
     if isinstance(answer, (tuple, list)) and any(
         isinstance(a, (Tensor, tuple, list)) for a in answer
@@ -231,7 +235,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
     return answer
 
 
-# -- functions and methods that ask ----------------------------------------------------------------
+# -- gates of functions and methods ----------------------------------------------------------------
 
 CODE = """
 def around({names}):
@@ -244,10 +248,11 @@ def around({names}):
 
 @cache
 def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
-    """A function that makes a function that hands its arguments to `_gate`.
+    """A function that makes a gated function: one that passes its arguments to `_gate`.
 
-    A function can take the code of another one only if both have as many free variables: `names`,
-    which stand in a statement that is never reached."""
+    A function can take the code of another one only if both have the same number of free variables.
+    `names`: such variables, in a statement that is never reached.
+    """
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
 
@@ -265,8 +270,11 @@ def alike(f: FunctionType) -> FunctionType:
 
 
 def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
-    """(args, kwargs) -> what those say of `told` who have a say in it: the innermost mode, else the
-    arguments; else what `own` gives. Of an operator's unknown operand Python asks the class."""
+    """(args, kwargs) -> the result of the innermost mode, else of an argument's
+    `__torch_function__`, both called with the function `told`; else of `own`. An operator with an
+    operand of an unknown class calls `own`: it returns NotImplemented, and Python tries the
+    operand's class.
+    """
 
     def call(args: tuple, kwargs: dict) -> Any:
         if operator and len(args) == 2 and not known(args[1]):
@@ -283,7 +291,7 @@ def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tup
 
 
 def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
-    """What the innermost mode makes of the function, in which those around it are asked next."""
+    """The result of the innermost mode; calls inside it go to the next outer mode."""
     *outer, mode = modes.get()
     types = tuple([type(a) for a in overloaded((*args, *kwargs.values()))])
     token = modes.set(tuple(outer))
@@ -299,23 +307,25 @@ def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
-    """From now on the function asks first; `told`: the function that is told of."""
+    """Give the function a gate. `told`: the function that `__torch_function__` receives."""
     own = alike(f)
     f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for who looks
     f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
     names = f.__code__.co_freevars
-    f.__code__ = gate_of(names)(*names).__code__  # at last: other threads may call it now
+    # last, since other threads may already call the function
+    f.__code__ = gate_of(names)(*names).__code__
 
 
 def told_of(name: str, own: Callable) -> tuple[Callable, bool]:
-    """The method that classes are told of, by the name that torch has for an operator; and whether
-    it is one."""
+    """The method that `__torch_function__` receives, under torch's name for an operator; and
+    whether it is an operator.
+    """
     operator = name.startswith("__")
     return (getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own), operator
 
 
 def asking_method(name: str, own: Callable) -> Callable:
-    """A method that asks first."""
+    """A method with a gate."""
     asks = gate(own, *told_of(name, own))
 
     @wraps(own)
@@ -332,7 +342,7 @@ def known(value: Any) -> bool:
 
 
 def asking_attribute(own: property) -> property:
-    """An attribute that asks the class."""
+    """An attribute with a gate."""
 
     def get(self: Any) -> Any:
         return own.fget(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
@@ -341,19 +351,20 @@ def asking_attribute(own: property) -> property:
 
 
 def parts(self: Any) -> Iterator[Any]:
-    """Its parts along the first dimension, in its class."""
+    """The tensors along the first dimension, in the tensor's class."""
     return iter(self.unbind(0) if self.ndim else Tensor.__iter__(self))
 
 
 def take_part(cls: type) -> None:
-    """Let a new class of tensors be asked, unless one that it inherits from is or does not want to
-    be."""
+    """Insert `Asking` into the bases of a new subclass of Tensor, unless a base has it already or
+    `__torch_function__` is disabled.
+    """
     if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
 
 def first() -> type:
-    """Make `Asking`, and let functions ask; once."""
+    """Make `Asking`, and give the functions gates; once."""
     with LEARNING:
         return made[0] if made else learnt()
 
@@ -377,8 +388,9 @@ def learnt() -> type:
 
 
 def own_methods() -> dict[str, FunctionType]:
-    """Tensor's methods that `Asking` has, by name. Those that are functions too become others than
-    these."""
+    """The methods of Tensor that get a gate, by name. A method that is also a public function is
+    first replaced by a copy, so that it can have another gate.
+    """
     others = {f: alike(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
     for name, own in [*vars(Tensor).items()]:
         if isinstance(own, FunctionType) and own in others:
@@ -393,7 +405,9 @@ def own_methods() -> dict[str, FunctionType]:
 
 
 def public() -> dict[FunctionType, Callable]:
-    """The functions of the namespaces that ask, each with itself as what it tells of."""
+    """The public functions that get a gate, each with the function that `__torch_function__`
+    receives: itself.
+    """
     return {
         f: f
         for module in map(import_module, NAMESPACES)
@@ -406,9 +420,9 @@ def public() -> dict[FunctionType, Callable]:
 
 
 def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
-    """The ops that layers call by the shortest way, with the functions of these names."""
+    """The ops that nn's modules call directly, each with the public function of its name."""
     nn = sys.modules["rushlight.nn"]
-    for key in dir(nn):  # layers are loaded when they are asked for
+    for key in dir(nn):  # nn's modules are loaded on first access
         getattr(nn, key, None)
     held = {
         f
@@ -422,7 +436,7 @@ def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
 
 @cache
 def methods_ask() -> None:
-    """Let the methods of plain tensors ask too: the modes."""
+    """Give the methods of plain tensors gates, too, for modes."""
     first()
     for name, f in own_methods().items():
         let_ask(f, *told_of(name, f))
@@ -431,9 +445,9 @@ def methods_ask() -> None:
 class TorchFunctionMode:
     """A context that sees every call of a function or method of torch, and answers in its place.
 
-    Inside `__torch_function__` the mode is not asked again. Attributes (`x.shape`) and what only
-    makes tensors from data (`torch.tensor`) are not seen. From the first mode on, small ops take
-    twice the time in this program.
+    A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see
+    attributes (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the
+    first mode, small ops become about twice as slow in this process.
 
         class Loud(TorchFunctionMode):
             def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -447,7 +461,7 @@ class TorchFunctionMode:
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        """What is done in the function's place: here what it does."""
+        """Called in place of a function; this default calls the function."""
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> TorchFunctionMode:
@@ -465,14 +479,14 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """Whether it is one of Tensor's methods, or reads one of its attributes."""
+    """Whether `func` is a method of Tensor, or reads an attribute of Tensor."""
     return getattr(func, "__name__", "") == "__get__" or any(
         func is f for f in vars(Tensor).values()
     )
 
 
 def resolve_name(f: Any) -> str | None:
-    """A function's name as one would write it."""
+    """The full name of a function, as in a program."""
     own = getattr(f, "__name__", "")
     if is_tensor_method_or_property(f):
         return f"torch.Tensor.{own}"
@@ -483,14 +497,15 @@ def resolve_name(f: Any) -> str | None:
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results keep their class: none here, as those that are asked for are
-    tensors."""
+    """Functions whose results keep their class: empty here, since only functions that return
+    tensors have a gate.
+    """
     return set()
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator for functions of one's own: they ask the arguments that `dispatcher(*args,
-    **kwargs)` gives.
+    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the
+    arguments to look at.
 
     >>> @rushlight.overrides.wrap_torch_function(lambda a: (a,))
     ... def double(a):
