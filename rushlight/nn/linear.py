@@ -72,7 +72,7 @@ class Linear(Module):
         except (
             KeyError,
             AttributeError,
-        ):  # e.g. weight norm: `weight` is not a parameter; or self is no Module
+        ):  # no fast path: `weight` may be no parameter (weight norm), or self may be no Module
             weight, bias = self.weight, self.bias
         return linear(input, weight, bias)
 

@@ -63,14 +63,15 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: every subclass defines it."""
+        """Computes the result; every subclass defines this method."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Run compiled from now on, as `rushlight.compile` with these settings; the module stays
-        the same object."""
+        """Run compiled from the next call on, as by `rushlight.compile` with these settings; the
+        module stays the same object.
+        """
         self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
     # -- attributes --------------------------------------------------------------------------------
@@ -112,8 +113,9 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             object.__setattr__(self, name, value)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Replace the object registered under the name by None or a tensor; False if there is
-        none."""
+        """Replace the object registered under the name by None or a tensor; False if the name is
+        not registered.
+        """
         if name in self._parameters:
             if value is not None:
                 raise TypeError(

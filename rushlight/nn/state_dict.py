@@ -71,7 +71,7 @@ class Stateful:
         )
 
     def _own_state(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers of this module alone."""
+        """Parameters and persistent buffers of this module, without submodules."""
         own: dict[str, Tensor] = {name: t for name, t in self._parameters.items() if t is not None}
         own.update(
             (name, t)
@@ -140,9 +140,8 @@ class Stateful:
     ) -> IncompatibleKeys:
         """Copy parameters and buffers from a state; with `assign`, take its tensors themselves.
 
-        Returns (missing_keys, unexpected_keys). RuntimeError, and nothing is changed, for shapes
-        that differ and, if `strict`, for keys that are missing or unexpected. TypeError if the
-        state is no mapping.
+        Returns (missing_keys, unexpected_keys). RuntimeError, and no change, for different shapes
+        and, if `strict`, for missing or unexpected keys. TypeError if the state is not a mapping.
 
         >>> a, b = rushlight.nn.Linear(2, 3), rushlight.nn.Linear(2, 3)
         >>> b.load_state_dict(a.state_dict())

@@ -1,4 +1,4 @@
-"""Convolutions in one, two and three dimensions, their transposes, and windows as columns."""
+"""Convolutions of one, two and three dimensions, their transposes, unfold and fold."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     first.
 
     input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O).
-    RuntimeError where these do not fit.
+    RuntimeError for shapes that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape

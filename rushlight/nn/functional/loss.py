@@ -1,4 +1,4 @@
-"""Losses of numbers and classes. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
+"""Regression and classification losses. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ Old = bool | None  # type of size_average and reduce, the older form of `reducti
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
-    """The mean or the sum of what each element loses, or that itself; ValueError for another
-    reduction."""
+    """The mean, the sum, or the loss itself, by `reduction`; ValueError for another word."""
     if reduction == "mean":
         loss = r.mean(loss)
     elif reduction == "sum":
@@ -36,7 +35,7 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
 
 
 def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
-    """The reduction that the two old arguments mean, if they are given."""
+    """The `reduction` that torch's two older arguments stand for, if they are given."""
     if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
@@ -65,7 +64,7 @@ def warn_of_sizes(input: Tensor, target: Tensor) -> None:
 
 
 def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:
-    """The loss times weights of its shape; its mean is then that over the weights."""
+    """The loss times weights of its shape; 'mean' divides by the sum of the weights."""
     if weight is None:
         return reduced(loss, reduction, name)
     if weight._array.shape != loss._array.shape:
@@ -237,8 +236,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
-    var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another,
-    or for one below 0.
+    `var` has the input's shape, or without its last dimension, or with 1 in its place. ValueError
+    for another shape, and for values below 0.
 
     >>> x, y, var = rushlight.ones(1), rushlight.zeros(1), rushlight.full((1,), 4.)
     >>> rushlight.nn.functional.gaussian_nll_loss(x, y, var)  # 0.5 (log 4 + 1 / 4)
@@ -269,7 +268,7 @@ def gaussian_nll_loss(
 
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
-    """ValueError unless the shapes are the same; `what` says so, with {input} and {target}."""
+    """ValueError unless both shapes are equal; `what` is the message, with {input} and {target}."""
     if input._array.shape != target._array.shape:
         raise ValueError(
             explain(
@@ -419,9 +418,9 @@ def nll_loss(
 ) -> Tensor:
     """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
 
-    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
-    not count. IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that
-    do not fit.
+    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets
+    equal to `ignore_index` do not count. IndexError for a class outside 0 to C - 1, ValueError or
+    RuntimeError for shapes that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
@@ -535,7 +534,7 @@ def cross_entropy(
 
 
 def along_classes(weight: Tensor | None, ndim: int, dim: int) -> Tensor | None:
-    """Weights (C,) to stand against (N, C, *d)."""
+    """Weights (C,) reshaped to broadcast against (N, C, *d)."""
     return None if weight is None else reshape(weight, (-1,) + (1,) * (ndim - dim - 1))
 
 
@@ -574,7 +573,7 @@ def soft_cross_entropy(
 def shared_loss(
     logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str
 ) -> Tensor:
-    """What label smoothing adds: the loss of all classes together."""
+    """The term of label smoothing: the mean loss of all classes."""
     loss = e.neg(r.sum(times(logs, along_classes(weight, logs._array.ndim, dim)), (dim,)))
     counted = e.ne(target, ignore_index)
     loss = e.where(counted, loss, 0)

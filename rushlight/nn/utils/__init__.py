@@ -15,7 +15,7 @@ from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_t
 from rushlight.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from rushlight.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
-# Seldom used: loaded when first asked for.
+# Rarely used modules: loaded on first access.
 _MODULES = (
     "fusion",
     "init",
