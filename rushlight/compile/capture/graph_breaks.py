@@ -144,8 +144,9 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it,
-    which it must not call."""
+    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the
+    surrounding functions, which the piece must not call.
+    """
 
     tree: ast.FunctionDef
     depth: int
@@ -157,8 +158,9 @@ class Pieces:
 
     `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces
     made so far. `places`: further statements that change Python state. `counters`: positions or
-    names of the arguments that are another number in each call. `plain`: divide only if no
-    computation depends on these arguments."""
+    names of the arguments with another number in each call. `plain`: divide only if no computation
+    depends on these arguments.
+    """
 
     def __init__(
         self,

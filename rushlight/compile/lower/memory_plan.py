@@ -21,8 +21,9 @@ class Plan:
     """The arena of a program. While the program is written, `take` collects values; `settle` then
     places them.
 
-    `parents`: view -> the value that it views. After `settle`: `leases`, `size` (bytes of the
-    arena), `asked` (bytes without sharing)."""
+    `parents`: view -> its base. After `settle`: `leases`, `size` (bytes of the arena), `asked`
+    (bytes without sharing).
+    """
 
     def __init__(self, items: list[Any], parents: dict[Value, Value]):
         self.now = 0  # the number of the item that is being written

@@ -30,8 +30,8 @@ from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.math.elementwise import add
 from rushlight.ops.shape.views import contiguous, permute, reshape, transpose, unpermute
 
-MANY = 4  # places for each row of the table, from which it pays
-SWAPS = {permute.op: unpermute, unpermute.op: permute}  # what puts the dimensions back
+MANY = 4  # indices per row of the table from which the pass pays off
+SWAPS = {permute.op: unpermute, unpermute.op: permute}  # permutation op -> its inverse
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -42,9 +42,9 @@ def look_up_later(graph: Graph) -> None:
 
 
 class Tables:
-    """`rows`: for a value the table and the index (value.shape[:-1]) of which it is table[index];
-    `products`: for a value the product of matrices that it is, and the calls since then that moved
-    its rows."""
+    """`rows`: value -> (table, index), where value = table[index] and the index has shape
+    value.shape[:-1]. `products`: value -> (the matrix product, later calls that moved its rows).
+    """
 
     def __init__(self, graph: Graph):
         self.rows: dict[Value, tuple[Value, Value]] = {}
@@ -53,7 +53,7 @@ class Tables:
         self.origin, self.written = memory_of(graph), set()  # type: ignore[var-annotated]
 
     def step(self, step: Call | Store) -> Iterator[Call | Store]:
-        """The step, or what takes its place."""
+        """The step, or the steps that replace it."""
         if isinstance(step, Store):
             self.written.add(step.target)
         if not isinstance(step, Call) or len(step.outs) != 1:
@@ -70,13 +70,13 @@ class Tables:
             self.by[out] = made
 
     def steady(self, *values: Value) -> bool:
-        """Whether these still are what they were: none of them is a parameter that was written
-        to."""
+        """Whether none of these values is a parameter that was written to."""
         return not any(self.origin.get(v, v) in self.written for v in values)
 
     def note(self, b: Builder, step: Call) -> None:
-        """What the result is, if it is of a kind that the rules know; where rows move, their index
-        moves too."""
+        """Record a result that is a lookup or a product, or that has moved rows of either. The
+        index of a lookup moves with the rows.
+        """
         x, out = (
             step.args[0] if step.args and isinstance(step.args[0], Value) else None,
             step.outs[0],
@@ -151,7 +151,7 @@ def is_small(table: Value, index: Value) -> bool:
 
 
 def is_product(step: Call) -> bool:
-    """Whether it is one of two matrices of real numbers."""
+    """Whether the step is a product of two real matrices."""
     return step.runs(mm) and all(
         len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
         for v in values_in(step.args)
@@ -163,7 +163,7 @@ def is_bias(v: object, out: Value) -> bool:
 
 
 def moves_rows(step: Call) -> bool:
-    """Whether a call leaves the last dimension as it is, and all elements there."""
+    """Whether a call moves rows only: the last dimension and its elements stay."""
     x, out = step.args[0], step.outs[0]
     last = len(x.shape) - 1
     if step.runs(transpose):
@@ -175,7 +175,7 @@ def moves_rows(step: Call) -> bool:
 
 
 def moved(b: Builder, step: Call, index: Value, back: bool = False) -> Value:
-    """The index of rows that a call moved; `back`: as it was before."""
+    """The index after the call moved its rows; `back`: the index before that move."""
     x, out = step.args[0], step.outs[0]
     to = (x if back else out).shape[:-1]
     if step.runs(transpose):
