@@ -1,5 +1,5 @@
-"""torch.func: functions that take a function and give one: its gradient, its Jacobian, the same for
-a batch.
+"""torch.func: higher-order functions: the gradient or Jacobian of a function, or the same function
+for a batch.
 
 `grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all
 nest in any order. `functional_call` and `stack_module_state` make functions of modules."""

@@ -2,12 +2,13 @@
 
 A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE
 sample, and refers to the tensor of all samples: `value`, with the batch in dimension 0, which may
-itself be batched by an outer vmap. Kernels fail on a Batch. Where an op would report the error, it
-runs on the values instead, by the batching rule of its family (func/batching_families.py); so
-programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is
+itself be batched by an outer vmap. Kernels fail on a Batch. The code that would report this error
+runs the op on the values instead, by the batching rule of its family (func/batching_families.py);
+so programs without vmap have no overhead. Each level has its own graph: an op on batched tensors is
 recorded between the batched tensors, with the shapes of one sample; the ops of its batching rule
 are recorded between the values. Hence the gradient of one sample's loss is per sample, also for a
-weight that all samples share."""
+weight that all samples share.
+"""
 
 from __future__ import annotations
 
@@ -388,8 +389,9 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """The function (args, level) -> outputs of an op. Decides once per op what is the same for each
-    call."""
+    """The function (args, level) -> outputs of an op. It holds everything that is the same for each
+    call of the op.
+    """
     n, rule, is_view, is_reduction = (
         len(op.inputs),
         RULES[0](op),

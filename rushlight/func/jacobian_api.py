@@ -70,7 +70,7 @@ def jacobian(
 
     A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`:
     all rows at once, by `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError
-    for another strategy, NotImplementedError or RuntimeError for arguments that exclude each other.
+    for another strategy, NotImplementedError or RuntimeError for incompatible arguments.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -87,7 +87,7 @@ def jacobian(
 
 
 def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
-    """Raise the errors of `jacobian` for arguments that exclude each other."""
+    """Raise the errors of `jacobian` for incompatible arguments."""
     name = "torch.autograd.functional.jacobian: "
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -398,8 +398,9 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
 
 
 def check_curved(gradients: Tensors, name: str) -> None:
-    """RuntimeError for a constant gradient: strict mode asks for a second derivative that depends
-    on the input."""
+    """RuntimeError for a constant gradient: strict mode requires a second derivative that depends
+    on the input.
+    """
     if (
         flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)
     ) is not None:

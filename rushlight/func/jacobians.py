@@ -151,7 +151,7 @@ def along_basis(
     ]
     if (
         chunk_size == 1 and total
-    ):  # one by one without vmap: works for ops without a batching rule, too
+    ):  # a loop without vmap, which also works for ops without a batching rule
         rows = [tree_flatten(function(*row)) for row in zip(*basis)]
         return tree_unflatten(map(stack, zip(*[parts for parts, _ in rows])), rows[0][1])
     return vmap(function, randomness=randomness, chunk_size=chunk_size)(*basis)

@@ -1,8 +1,9 @@
-"""What the ops do, in a sentence each, for their docstrings (introspect/op_docstrings.py); an entry
-may say it with `doc=`.
+"""A sentence on each op, for the docstring (introspect/op_docstrings.py). An entry may have the
+sentence in `doc=` instead.
 
-Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that
-the family implies."""
+Only facts that the entry does not contain: no formula that the forward prints, and no shape, dtype
+or error that follows from the family.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    """A sentence or two; `formula`, `shape`, `dtype`, `errors` where what the family says is wrong
-    or too little."""
+    """A sentence or two; `formula`, `shape`, `dtype`, `errors` if those of the family are wrong or
+    incomplete.
+    """
 
     says: str = ""
     formula: str = ""
-    example: str = ""  # a program; its last line is shown with what it gives
+    example: str = ""  # a program; the docstring shows the value of its last line
     data: tuple[str, ...] = ()  # or, for an elementwise op, numbers for its inputs
     shape: str = ""
     dtype: str = ""
@@ -461,7 +463,7 @@ INDICES = {
     ),
 }
 
-# What nn.functional offers.
+# Functions of nn.functional.
 NETWORKS = {
     "mish": Text("A smooth relu that dips below 0.", data=("[-2., 0., 2.]",)),
     "hardtanh": Text("The number, but `min_val` where it is less and `max_val` where it is more."),
@@ -494,7 +496,7 @@ NETWORKS = {
     ),
 }
 
-# Ops that others are made of, where their kernel has no words.
+# Inner ops, if their kernel has no docstring.
 PARTS = {
     "unpermute": Text("`permute` undone."),
     "getitem": Text("Indexing by integers, slices, None and `...`.", formula="out = input[key]"),

@@ -168,7 +168,7 @@ class Elementwise(PerParameter):
         return jobs
 
     def rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
-        """(rule, names of its state, names of its counters, values of its settings)."""
+        """(rule, its state's names, its counters' names, the settings' values)."""
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)
@@ -191,9 +191,10 @@ class Elementwise(PerParameter):
         )[-1]
 
     def counters(self, settings: tuple[str, ...]) -> list[str]:
-        """The names in `settings` that are state: they come first, and `step` before the others.
+        """The names in `settings` that are state: counters come first, and `step` before the
+        others.
 
-        The defaults decide, since a user may keep a `step` of their own in a group.
+        Decided by the optimizer's defaults, since a user may keep a `step` of their own in a group.
         """
         return [name for name in settings if name not in self.defaults]
 
@@ -227,8 +228,9 @@ def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
 def prepared(
     rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple
 ) -> tuple:
-    """(program, its numbers as 0-d arrays, its numbers as one array, new values of the counters,
-    loop)."""
+    """(program, its numbers as 0-d arrays, the same numbers in a single array, new values of the
+    counters, loop).
+    """
     (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)

@@ -200,7 +200,7 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
 
 
 def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objective:
-    """t -> the loss at p + t d, its gradient and its slope; the parameters stay as they are."""
+    """t -> (loss, gradient, slope) at p + t d; the parameters are restored."""
     start = [p._array.copy() for p in params]
 
     def at(t: float) -> Point:

@@ -1,5 +1,4 @@
-"""An optimizer's program as one compiled loop: it reads each element once, updates it, and writes
-it once.
+"""The program of an optimizer as a single compiled loop, which reads and writes each element once.
 
 The loop is made from the tape of the program (program.py). No product and sum are fused into one
 rounding, so the loop and the program give the same bits. A loop is compiled only when the program
@@ -41,8 +40,9 @@ PARALLEL_FROM_ELEMENTS = 1 << 17  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:
-    """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot
-    stand in a loop."""
+    """The text of the loop; `k` holds the numbers. '' if one of its ops or the dtype is not
+    available in loops.
+    """
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
     from rushlight.core.table import TABLE

@@ -390,7 +390,7 @@ class Optimizer(Suggesting):
 
 
 class PerParameter(Optimizer):
-    """An optimizer that updates its parameters one by one, by `new_state` and `update`.
+    """An optimizer that updates each parameter separately, by `new_state` and `update`.
 
     With a true setting `differentiable`, grad mode stays on, so that the step can be
     differentiated."""

@@ -21,8 +21,7 @@ def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):
 
 
 class SparseAdam(Elementwise):
-    """Adam of the rows that a sparse gradient stores; other rows, their m and their v stay as they
-    are.
+    """Adam for the rows that a sparse gradient stores; other rows of p, m and v do not change.
 
     m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m /
     (sqrt(v) + eps), with t counted for the whole parameter. For tables of `nn.Embedding(...,

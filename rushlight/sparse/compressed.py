@@ -2,8 +2,9 @@
 indices, the values.
 
 A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all
-ops to that matrix; gradients are those of the values. Sparse results have the same layout,
-transposes the other one."""
+ops to that matrix; gradients are those of the values. Sparse results have the same layout; a
+transpose has the other one.
+"""
 
 from __future__ import annotations
 
@@ -331,7 +332,8 @@ def check_parts(
         if not holds:
             raise RuntimeError(explain(f"`{what}` is not satisfied.", size=size))
     inner = np.ones(len(other), bool)
-    inner[first[:-1][first[:-1] < len(other)]] = False  # the first of each row has none before it
+    # the first element of a row has no predecessor
+    inner[first[:-1][first[:-1] < len(other)]] = False
     if (np.diff(other, prepend=-1)[inner] <= 0).any():
         raise RuntimeError(
             explain(

@@ -253,8 +253,7 @@ method(to_sparse, "to_sparse_coo")
 
 
 class sparsetype:
-    """torch.sparse.FloatTensor and its siblings: legacy constructors of sparse tensors of one
-    dtype."""
+    """torch.sparse.FloatTensor and so on: legacy constructors of sparse tensors of one dtype."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype

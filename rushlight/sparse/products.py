@@ -1,5 +1,6 @@
-"""Products with sparse matrices: two ops, each the derivative of the other, and what is made of
-them."""
+"""Products with sparse matrices: two ops, each the derivative of the other, and functions composed
+of them.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     y = y.coalesce()
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
-    met = np.diff(first)[middle]  # for each element of x, those of y
+    met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
     of_x = np.repeat(np.arange(len(middle)), met)
     of_y = (
         np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)

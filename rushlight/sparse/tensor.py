@@ -80,7 +80,7 @@ class SparseTensor(Tensor):
             )
         )
 
-    # -- what it is --------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------
 
     shape = property(lambda self: self._size, doc="The size of each dimension.")
     dtype = property(lambda self: self._of.dtype, doc="The type of the elements.")
@@ -184,7 +184,7 @@ class SparseTensor(Tensor):
     def tolist(self) -> Any:
         return self.to_dense().tolist()
 
-    # -- its place in the graph: that of the values ------------------------------------------------
+    # -- autograd: the graph of the values ------------------------------------------------
 
     is_leaf = property(lambda self: self._of.is_leaf, doc="Whether no recorded op made its values.")
     grad_fn = property(
@@ -425,8 +425,9 @@ def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray |
 
 
 def other_layout(x: Any, layout: Any) -> Any:
-    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for
-    others."""
+    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for another
+    layout.
+    """
     if layout is sparse_csr:
         return x.to_sparse_csr()
     if layout is sparse_csc:

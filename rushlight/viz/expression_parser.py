@@ -78,7 +78,7 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
     """A function of x from its formula: numbers, x, pi, e, + - * / // % **, brackets, and functions
     such as sin.
 
-    Raises `ValueError`, saying where and what, for anything else: nothing but these is ever run.
+    Raises `ValueError` with the position for anything else; other code is never run.
 
     >>> from rushlight.viz.expression_parser import read
     >>> read("x**3 + x")(rushlight.tensor([2.]))

@@ -21,8 +21,8 @@ MAX_SHOWN = 4  # arrays of up to this many numbers are shown in full
 class Box:
     """A node of a drawn graph: an op, the op that made the output, or a leaf.
 
-    `notes`: further lines with the box's result, if it is known, and its gradient: all numbers of a
-    small array, minimum, maximum and mean of a large one.
+    `notes`: further lines with the box's result, if known, and its gradient: all elements of a
+    small array; minimum, maximum and mean of a large one.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.viz.graph(x * x).boxes[0].name

@@ -95,8 +95,9 @@ class Symbols:
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is
-        no formula."""
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it
+        has no formula.
+        """
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None

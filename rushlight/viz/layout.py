@@ -60,7 +60,7 @@ def framed(points: list[Point], margin: float) -> tuple[float, float]:
 
 
 def depths(inputs: list[list[int]]) -> list[int]:
-    """Of each box, the length of the longest way to it from a box that none points to."""
+    """For each box, the length of the longest path to it from a box that no other box points to."""
     waiting = [0] * len(inputs)
     for targets in inputs:
         for j in targets:
@@ -130,7 +130,8 @@ def sweeps(points: list[Point]) -> int:
 
 def first_visits(points: list[Point]) -> list[int]:
     """All points, depth first from those without a neighbour above: neighbours start side by
-    side."""
+    side.
+    """
     seen: dict[int, None] = {}
     stack = [i for i, p in enumerate(points) if not p.up][::-1]
     while stack:
@@ -166,7 +167,7 @@ def crossings(points: list[Point], rows: list[list[int]]) -> int:
 
 
 def inversions(values: list[int]) -> int:
-    """Pairs that stand in the wrong order, counted with a Fenwick tree: n log n."""
+    """The number of pairs in the wrong order, counted with a Fenwick tree: n log n."""
     size = max(values, default=-1) + 1
     tree = [0] * (size + 1)
     total = 0
@@ -194,8 +195,9 @@ def place_x(points: list[Point], rows: list[list[int]]) -> None:
 
 
 def wanted(points: list[Point], i: int, down: bool) -> float:
-    """The mean x of the neighbours in the layer swept before; where there are none, of those
-    after."""
+    """The mean x of the neighbours in the layer that was swept before; if there are none, of those
+    in the next layer.
+    """
     p = points[i]
     near = (p.up or p.down) if down else (p.down or p.up)
     return sum(points[j].x for j in near) / len(near) if near else p.x

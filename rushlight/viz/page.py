@@ -55,18 +55,18 @@ def html(
     *,
     gradient: Tensor | None = None,
 ) -> Page:
-    """A page that goes through `output.backward(gradient)` step by step: one HTML file that loads
-    nothing.
+    """Write a page that steps through `output.backward(gradient)`: one HTML file without external
+    resources.
 
-    At each step it shows the node and your line that made it, the gradient that arrived, the rule
-    of each input as a formula, the gradients sent on, and how `.grad` fills. Arrow keys step, space
-    plays, pointing shows values. Nothing is changed by it: the graph stays as it is, and so does
-    every `.grad`. Of a graph that was freed it shows shapes and order, and says so.
+    Each step shows the node and your line that made it, the gradient that arrived, the rule of each
+    input as a formula, the gradients sent on, and the growing `.grad`. Arrow keys step, space
+    plays, pointing shows values. No side effects: `.grad` and the graph are unchanged. For a graph
+    that was freed, the page shows shapes and order only, with a note.
 
-    `path`: where to write the page; it is returned as well, and a notebook shows it. `params` names
-    the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
-    `ValueError` where nothing was recorded for `output` or for more than 5000 nodes, and what
-    `output.backward(gradient)` raises.
+    `path`: the file to write. The result is the page's text; a notebook shows the page. `params`
+    names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
+    `ValueError` if nothing was recorded for `output` and for more than 5000 nodes, and the errors
+    of `output.backward(gradient)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -90,12 +90,12 @@ def html(
 
 
 def as_json(data: Any) -> str:
-    """JSON that may stand in a script element: no tag can begin in it."""
+    """JSON for a script element: no tag can begin in the text."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str, Any]:
-    """What the page's program reads: nodes, edges, steps, and the tables they point into."""
+    """The data of the page's program: nodes, edges, steps, and the tables they refer to."""
     assert output._node is not None
     order = reachable([output._node])
     if len(order) > MAX_NODES:
@@ -110,7 +110,7 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
 
 
 class Content:
-    """The graph and its steps on the way to JSON. Arrays stand once each, in `numbers`."""
+    """The graph and its steps as JSON. Each array is stored once, in `numbers`."""
 
     def __init__(
         self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str
@@ -187,7 +187,9 @@ class Content:
         }
 
     def module(self, node: Node) -> str:
-        """The module whose parameters the op uses, by their names; empty if it uses none."""
+        """The module whose parameters the op uses, by the names of the parameters; "" without
+        parameters.
+        """
         leaves = [getattr(edge, "variable", None) for edge in node.edges]
         owners = {
             tuple(self.names[id(t)].split(".")[:-1])
@@ -287,7 +289,7 @@ def rules_of(node: Node) -> list[list[str | None]]:
 
 
 def text_of(function: Callable) -> str | None:
-    """What a rule computes, as text; None for a program that is no formula."""
+    """The formula of a rule as text; None for a rule that is not a plain formula."""
     try:
         made = formula(function)
     except TypeError:

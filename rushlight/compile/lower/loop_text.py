@@ -496,9 +496,7 @@ def work(cluster: Cluster) -> int:
 
 
 def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
-    """Whether wide vectors pay: functions of many instructions on many elements in a row (10
-    million sigmoid, tanh and exp with their gradients took 17 ms instead of 26, gelu of 64 x 512 27
-    us instead of 47)."""
+    """Whether wide vector registers pay off: slow functions on many consecutive elements."""
     return (
         bool(sizes)
         and sizes[-1] >= LONG
