@@ -211,7 +211,7 @@ def whole(least: int):
 
 
 def number(text: str) -> float:
-    """The text as a number; nan if it is no number."""
+    """The text as a number; nan if it is not a number."""
     try:
         return float(text)
     except ValueError:

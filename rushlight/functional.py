@@ -1,5 +1,4 @@
-"""torch.functional: the functions of torch that are written in Python there, by the name of their
-file."""
+"""torch.functional: torch's functions that are defined in its file functional.py."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Memory for large results, used again: the system hands out fresh pages one by one, zeroed, at 2
-to 4 GB/s.
+"""A pool of memory for large results. New memory from the system is slow, since its pages are
+zeroed.
 
-Arrays that were handed out are remembered, and handed out again once nobody else holds them, views
-of them included. At most MOST bytes are remembered. They begin with a line of the cache: then NumPy
-writes past the caches, and an addition of 10 million numbers takes 9.4 ms, not 14."""
+The pool keeps the arrays that it returned, and returns them again once no other object refers to
+them or their views. The pool keeps at most MAX_POOL_BYTES. Arrays begin at a cache line: NumPy can
+then write past the caches.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ LINE = 64  # bytes
 
 
 def held_by_us() -> int:
-    """What `getrefcount` says of an array that only a list and a local variable hold."""
+    """`getrefcount` of an array that only a list and a local variable refer to."""
     known = [np.empty(0)]
     for array in known:
         return sys.getrefcount(array)
@@ -59,8 +60,9 @@ class Memory:
         return array
 
     def room(self, size: int) -> bool:
-        """Whether so many bytes more may be remembered; arrays of other shapes that nobody holds
-        are let go for it."""
+        """Whether the pool may keep `size` more bytes. To make space, unused arrays of other shapes
+        are freed.
+        """
         if self.bytes + size > MOST:
             for key, known in list(self.known.items()):
                 kept = []
@@ -77,8 +79,9 @@ class Memory:
 
 
 def give_back() -> None:
-    """Let go of the arrays that nobody holds, and hand what was freed back to the system, where the
-    C library can: glibc's allocator keeps pages among those in use."""
+    """Free the unused arrays, and return the memory to the system if the C library can: glibc's
+    allocator would keep the pages.
+    """
     import ctypes
 
     with memory.lock:
@@ -90,8 +93,9 @@ def give_back() -> None:
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An array at the beginning of a line of the cache. Its views hold it, not the bytes below:
-    these are no array."""
+    """An array that begins at a cache line. Its views refer to this array, not to the bytes below,
+    which are not an array.
+    """
     held: Any = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
     buffer: Any = PickleBuffer(held)
     return ndarray(shape, dtype, buffer, -held.ctypes.data % LINE)

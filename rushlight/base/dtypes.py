@@ -75,8 +75,9 @@ class dtype:
         return self.numpy
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if there
-        is none."""
+        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if torch
+        has none.
+        """
         if self.is_complex:
             return self
         if self is float16:

@@ -160,7 +160,7 @@ def strides_like(*arrays: ndarray, shape: tuple[int, ...] | None = None) -> tupl
 
 
 def room_with(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An uninitialized array with these strides, in elements, which must be dense."""
+    """An uninitialized array with these strides, in elements, without gaps."""
     item = dtype.itemsize
     return ndarray(shape, dtype, strides=tuple([step * item for step in strides]))
 

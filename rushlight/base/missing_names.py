@@ -10,7 +10,7 @@ from types import ModuleType
 CHECK = "`rushlight check script.py` lists what a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
-INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix counts
+INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
     **dict.fromkeys(
         (
             "torch.ao",
@@ -100,8 +100,9 @@ def public(home: str) -> str:
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """The hint for a missing `name`: what to use instead, else the nearest of the `known` names in
-    module `path`."""
+    """The hint for a missing `name`: the replacement, else the nearest of the `known` names in
+    module `path`.
+    """
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"

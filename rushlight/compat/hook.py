@@ -140,7 +140,7 @@ class Finder:
 def exists(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # a parent is missing, or is no package
+    except (ModuleNotFoundError, ValueError):  # a parent is missing, or is not a package
         return False
 
 

@@ -1,5 +1,5 @@
-"""Find users' classes with `__torch_function__` that are no subclasses of Tensor: those of
-linear_operator, for example.
+"""Find users' classes with `__torch_function__` that do not inherit from Tensor, as in
+linear_operator.
 
 Functions check their arguments for `__torch_function__` only after a class with that method exists
 (ops/tensor/torch_function.py), since a check in each op would cost all programs.

@@ -70,8 +70,9 @@ def default(complex_numbers: bool) -> dtypes.dtype:
 
 
 def plain_lists(data: Any, depth: int) -> Any:
-    """Nested lists with each tensor replaced by its numbers. `depth`: of the lists that stand in
-    the same place."""
+    """Nested lists with each tensor replaced by nested lists of its elements. `depth`: nesting
+    depth so far.
+    """
     if isinstance(data, Tensor):
         return numbers_of(data, depth)
     if isinstance(data, (list, tuple)) and any(

@@ -16,8 +16,8 @@ FEWEST = 10  # digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default those that ship
-    with us.
+    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default the data in the
+    package.
 
     Raises `BadInput` for a file that is missing, cut short or of another format.
     """

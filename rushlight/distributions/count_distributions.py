@@ -96,8 +96,9 @@ class Geometric(OfOutcomes):
 
 
 class OfTrials(OfOutcomes):
-    """What distributions share that also have a `total_count`, in the dtype of the probabilities or
-    logits."""
+    """The base of distributions with a `total_count`, in the dtype of the probabilities or
+    logits.
+    """
 
     def __init__(
         self,

@@ -10,11 +10,11 @@ from typing import Any
 
 from rushlight.loops.budget import LOADING_SECONDS, NUMBA_SECONDS, Budget
 
-LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
-PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid
+LARGE = 2**13  # smaller draws do not count towards PAYS
+PAYS = 3_000_000  # numbers drawn after which loading the loop pays off
 NUMBA = int(
     PAYS * NUMBA_SECONDS / LOADING_SECONDS
-)  # the part of PAYS that pays for importing Numba, if it is not imported yet
+)  # the part of PAYS for importing Numba, if it is not yet imported
 
 
 class Loop:

@@ -53,7 +53,7 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
     words, ahead = (
         _NO_WORDS,
         min(stream.left or 32, 16 + 16 * x.size),
-    )  # of a few numbers, what is at hand
+    )  # few numbers: reuse the remaining words
     while True:
         mark, left = stream.mark(ahead), words[int(progress[1]) :]
         words, progress[1] = stream.words(ahead), 0

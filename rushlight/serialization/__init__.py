@@ -66,8 +66,8 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Write tensors, containers of them, and what else pickle can write, to a path or an open
-    binary file.
+    """Write tensors, containers of tensors, and other picklable objects to a path or an open binary
+    file.
 
     Tensors that share memory share memory after loading. torch.load reads the file, too, with
     weights_only=True if it holds only tensors, containers, numbers and text. The file is written
@@ -93,7 +93,7 @@ def save(
             write(pickler, file, Path(os.path.realpath(f)).stem)
     elif hasattr(f, "write"):
         write(pickler, f, "archive")
-        if hasattr(f, "flush"):  # a file that is still open can be read by its name
+        if hasattr(f, "flush"):  # flush, since an open file can also be read by its name
             f.flush()
     else:
         raise TypeError(

@@ -33,7 +33,7 @@ UNREADABLE = (
     OSError,
     EOFError,
     NotImplementedError,
-)  # what zipfile raises for a file that was changed
+)  # errors that zipfile raises for a damaged file
 
 
 class Damaged(RuntimeError):
@@ -140,8 +140,9 @@ class Reader:
         raise self.damaged(f"the record {info.filename} reaches outside the file")
 
     def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
-        """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is
-        not read."""
+        """The memory of storage `key`, (n,) uint8: read, or mapped (pages are then read on
+        access).
+        """
         info = self.infos.get(f"data/{key}")
         if self.swapped:
             return swap(self.read(f"data/{key}"), dtype)

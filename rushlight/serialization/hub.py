@@ -1,5 +1,4 @@
-"""torch.hub: the folder for models from the network. What is there is loaded; nothing is
-downloaded."""
+"""torch.hub: the folder of downloaded models. Existing files are loaded; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -61,12 +60,11 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What the function `model` of a folder's hubconf.py makes of the arguments, with
-    source='local'.
+    """The result of the function `model` in a folder's hubconf.py, with source='local'.
 
-    NotImplementedError for a repository from the network: what code runs here, users are to see.
-    ValueError for another source, RuntimeError for a function that is not there. A hubconf.py that
-    imports torch gets the torch that the program has: rushlight under `rushlight run`.
+    NotImplementedError for a repository on the network, since users should see the code that runs.
+    ValueError for another source, RuntimeError for an unknown function. A hubconf.py that imports
+    torch gets the program's torch: rushlight under `rushlight run`.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -121,10 +119,10 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> Any:
-    """What `torch.load` finds in the file that torch would keep the address's content in.
+    """`torch.load` of the file in which torch would store the content of the address.
 
-    That is `model_dir`, or `get_dir()`/checkpoints, and the last part of the address, or
-    `file_name`. Nothing is downloaded: FileNotFoundError says which file to put where.
+    This file is `model_dir` or `get_dir()`/checkpoints, plus `file_name` or the last part of the
+    address. Nothing is downloaded: FileNotFoundError names the file to put there.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -132,7 +130,8 @@ def load_state_dict_from_url(
     >>> rushlight.hub.load_state_dict_from_url("https://example.org/w.pt", folder)
     {'w': tensor([1.])}
     """
-    from rushlight.serialization import load as load_file  # not on the way of `import torch.hub`
+    # imported late, since `import torch.hub` must stay fast
+    from rushlight.serialization import load as load_file
 
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
@@ -149,7 +148,7 @@ def load_state_dict_from_url(
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """FileNotFoundError, unless the file is there already: nothing is downloaded.
+    """FileNotFoundError unless the file exists: nothing is downloaded.
 
     >>> try:
     ...     rushlight.hub.download_url_to_file("https://example.org/w.pt", "/nowhere/w.pt")

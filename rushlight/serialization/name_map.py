@@ -1,4 +1,4 @@
-"""The names of classes, dtypes and functions in torch's files, and what they are in rushlight."""
+"""Names of classes, dtypes and functions in torch's files -> rushlight's objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.function
 
 
 class Name:
-    """A global of a file that need not exist here: `Name("torch._utils", "_rebuild_tensor_v2")`."""
+    """A global of a file that may not exist in rushlight: `Name("torch._utils",
+    "_rebuild_tensor_v2")`.
+    """
 
     __slots__ = ("module", "name")
 
@@ -35,8 +37,9 @@ class Name:
 
 
 class StorageType:
-    """Replaces torch.FloatStorage and its siblings: a storage of one dtype, or of bytes for
-    None."""
+    """In place of torch.FloatStorage and so on: the storage type of a dtype, or of bytes for
+    None.
+    """
 
     __slots__ = ("dtype", "itemsize")
 

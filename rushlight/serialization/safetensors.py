@@ -82,8 +82,8 @@ def save_file(
 ) -> None:
     """Write {name: tensor}, and `metadata` {name: text}; the file is replaced atomically.
 
-    ValueError if a tensor is not contiguous, or `tensors` is no dict of tensors. RuntimeError for
-    tensors that share memory and for complex128, which the format does not support.
+    ValueError if a tensor is not contiguous, or `tensors` is not a dict of tensors. RuntimeError
+    for tensors that share memory and for complex128, which the format does not support.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file

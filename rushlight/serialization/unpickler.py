@@ -100,7 +100,7 @@ class WeightsUnpickler(PureUnpickler):
         self.callables = {id(f) for f in self.allowed.values() if f is not Tensor}
 
     def load(self) -> Any:
-        """The object. UnpicklingError also for bytes that are no pickle."""
+        """The object. UnpicklingError for invalid pickles, too."""
         try:
             return super().load()
         except Refused:

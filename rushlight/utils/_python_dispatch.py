@@ -1,5 +1,5 @@
-"""torch.utils._python_dispatch, names that libraries import: ops are seen by TorchFunctionMode
-here.
+"""torch.utils._python_dispatch: names that libraries import; to observe ops, use
+TorchFunctionMode.
 """
 
 from __future__ import annotations

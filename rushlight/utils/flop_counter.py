@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FlopCounterMode:
-    """A context that would count operations: NotImplementedError where one is entered.
+    """A context that would count operations. Entering it raises NotImplementedError.
 
     >>> try:
     ...     with rushlight.utils.flop_counter.FlopCounterMode():

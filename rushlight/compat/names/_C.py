@@ -25,7 +25,7 @@ class Value:
 
 
 class PyTorchFileReader:
-    """torch's reader of files: NotImplementedError, as `torch.load` reads them here.
+    """torch's reader of files. NotImplementedError: use `torch.load`.
 
     >>> try:
     ...     rushlight.PyTorchFileReader("weights.pt")
@@ -41,7 +41,7 @@ class PyTorchFileReader:
 
 
 def _get_tracing_state() -> None:
-    """None: nothing is traced."""
+    """None: no tracing is active."""
     return None
 
 
@@ -65,8 +65,7 @@ def _assert_async(
 
 
 def _switch(*args: Any) -> bool:
-    """A switch of torch's compilers of kernels, which means nothing here: it was off, and stays
-    so."""
+    """A switch of torch's kernel compilers, without effect: always off."""
     return False
 
 
@@ -83,7 +82,7 @@ _jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subg
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """What the arguments of `to` mean: device, dtype, non_blocking, memory format."""
+    """The meaning of the arguments of `to`: device, dtype, non_blocking, memory format."""
     from rushlight.nn.to_dtype import target
 
     dtype, where = target(*args, **kwargs)

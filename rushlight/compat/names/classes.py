@@ -1,5 +1,6 @@
-"""torch.classes: classes written in C++, by namespace and name. None is there, and each says so, as
-in torch."""
+"""torch.classes: classes written in C++, by namespace and name. None are available; access raises
+torch's error.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""torch.distributed.checkpoint, as far as libraries import it: one process saves with
-torch.save."""
+"""torch.distributed.checkpoint: the names that libraries import; one process saves with
+torch.save.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured: the times of a statement, and what its task was."""
+"""Measurements: the times of a statement, with the task's description."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FINEST, MOST_DIGITS = (
     25e-9,
     5,
 )  # seconds: no interval is trusted to be smaller; digits: nor is a number
-NORMAL = 1.645  # nine tenths of a normal distribution lie within so many deviations
+NORMAL = 1.645  # 90 % of a normal distribution lie within this many standard deviations
 
 
 @dataclass(repr=False, frozen=True)
 class TaskSpec:
-    """What a `Timer` was asked to measure."""
+    """The task of a `Timer`: statement, setup and labels."""
 
     stmt: str
     setup: str
@@ -42,7 +42,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """The label, or else the statement, and the label below."""
+        """The label or else the statement, with the sub-label."""
         if self.label is None and "\n" in self.stmt:
             return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"  # noqa: E501
         return (self.stmt if self.label is None else self.label) + (
@@ -58,7 +58,7 @@ class TaskSpec:
         )
 
     def summarize(self) -> str:
-        """Title, description and setup, each on lines of its own."""
+        """Title, description and setup, on separate lines."""
         parts = filter(None, (self.title, self.description, self.setup_str()))
         return "\n".join(part + "\n" * ("\n" in part) for part in parts)
 
@@ -109,8 +109,9 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median mean something: those above the confidence interval of the
-        middle half's mean."""
+        """The number of significant digits of the median, from the confidence interval of the
+        interquartile mean.
+        """
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : math.ceil(3 * n / 4)]
         interval = max(NORMAL * float(np.std(middle)) / math.sqrt(len(middle)), FINEST)
@@ -164,7 +165,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, of all its times as single runs."""
+        """One measurement for each task, with all times of that task as single runs."""
         times: dict[TaskSpec, list[float]] = {}
         for m in measurements:
             times.setdefault(m.task_spec, []).extend(m.times)
@@ -172,7 +173,7 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit that shows t seconds best, and its seconds: ("us", 1e-6)."""
+    """The best unit for t seconds, and the unit's seconds: ("us", 1e-6)."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(math.floor(math.log10(t) / 3), "s")
     return unit, UNITS[unit][1]
 

@@ -27,10 +27,11 @@ class CelebA(VisionDataset):
     """Faces, 178 x 218: `split` 'train', 'valid', 'test' or 'all'; (image, target).
 
     `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity',
-    'bbox' or 'landmarks'; with none the target is None. `root`/celeba holds img_align_celeba/ and
-    the lists that these name. Nothing is downloaded: RuntimeError says what is missing.
+    'bbox' or 'landmarks'; for an empty list the target is None. `root`/celeba holds
+    img_align_celeba/ and the text files with the lists. Nothing is downloaded; RuntimeError names
+    missing files.
 
-    Source: Z. Liu and others, Deep Learning Face Attributes in the Wild, 2015.
+    Source: Z. Liu et al., Deep Learning Face Attributes in the Wild, 2015.
     """
 
     base_folder = "celeba"

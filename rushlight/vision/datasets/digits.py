@@ -1,4 +1,4 @@
-"""Digits: 1,797 handwritten digits of 8 x 8 pixels, which come with the package."""
+"""Digits: 1,797 handwritten digits of 8 x 8 pixels, included in the package."""
 
 from __future__ import annotations
 

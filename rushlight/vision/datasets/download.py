@@ -24,15 +24,15 @@ def md5(path: Path) -> str:
 
 
 def is_whole(path: Path, expected: str | None) -> bool:
-    """Whether the file is there and has the sum expected."""
+    """Whether the file exists and has the expected checksum."""
     return path.is_file() and (expected is None or md5(path) == expected)
 
 
 def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
-    """Download a file from the first URL that has it. RuntimeError with all answers if no URL has
-    it.
+    """Download a file from the first URL that has it. RuntimeError with all servers' answers if
+    none has it.
 
-    What has come before a connection broke is kept in PATH.part, and the rest asked for next time.
+    If a connection breaks, the received part is kept in PATH.part, and the next call continues it.
     """
     if is_whole(path, expected):
         return
@@ -57,8 +57,7 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
 
 
 def fetch(url: str, part: Path) -> None:
-    """Append what is missing of a file; from its beginning, if the server cannot go on in the
-    middle."""
+    """Append the missing part of a file. If the server cannot resume, start at the beginning."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
