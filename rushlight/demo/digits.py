@@ -24,7 +24,7 @@ def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
     lines = read_text(path).splitlines()
     rows = [parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     if len(rows) < FEWEST:
-        raise BadInput(f"{path} holds {len(rows)} digits; at least {FEWEST} are needed")
+        raise BadInput(f"{path} contains {len(rows)} digits; the demo needs at least {FEWEST}")
     table = torch.tensor(rows)  # (N, 65)
     images = table[:, :-1].float() / INK
     return images.reshape(-1, 1, SIDE, SIDE), table[:, -1]
@@ -39,7 +39,7 @@ def read_text(path: Path) -> str:
         raise BadInput(f"cannot read the data file {path}: {reason}") from None
     except (EOFError, zlib.error):
         raise BadInput(
-            f"cannot read the data file {path}: it is truncated or damaged; get it again"
+            f"cannot read the data file {path}: it is truncated or damaged; download it again"
         ) from None
     except UnicodeDecodeError:
         raise BadInput(
@@ -51,16 +51,16 @@ def parse(line: str, place: str) -> list[int]:
     fields = line.split(",")
     if len(fields) != SIDE * SIDE + 1:
         raise BadInput(
-            f"{place}: {len(fields)} numbers where 64 pixels and a label are due; is the file "
+            f"{place}: {len(fields)} numbers instead of 64 pixels and a label; is the file "
             "truncated?"
         )
     try:
         row = [int(field) for field in fields]
     except ValueError:
-        raise BadInput(f"{place}: not a row of whole numbers; is the file truncated?") from None
+        raise BadInput(f"{place}: not a row of integers; is the file truncated?") from None
     if not all(0 <= pixel <= INK for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
         raise BadInput(
-            f"{place}: pixels go from 0 to {INK} and labels from 0 to {CLASSES - 1}; this row has "
-            "others"
+            f"{place}: a number of this row is out of range: pixels must be 0 to {INK}, labels 0 to "
+            f"{CLASSES - 1}"
         )
     return row

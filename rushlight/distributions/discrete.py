@@ -128,8 +128,8 @@ class Categorical(OfOutcomes):
 
 
 class OfCategorical(Distribution):
-    """The base of distributions composed of a `Categorical`, whose outcomes are the elements of an
-    event.
+    """The base of distributions composed of a `Categorical`: an event has one element for each
+    outcome.
     """
 
     arg_constraints = OUTCOME_CONSTRAINTS

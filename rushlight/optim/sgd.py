@@ -77,8 +77,8 @@ class SGD(Elementwise):
         )  # momentum moves all rows
 
     def new_state(self, p: Tensor, group: Group) -> State:
-        """A state without a momentum buffer: the first step uses the gradient itself, without
-        dampening.
+        """The initial momentum buffer, chosen so that the first step uses the gradient itself,
+        without dampening.
         """
         momentum, dampening = group["momentum"], group["dampening"]
         if not momentum:

@@ -265,7 +265,7 @@ def set_device_states(
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Detached copies of the tensors in a tuple, with the same requires_grad; other values
-    unchanged. TypeError unless a tuple is given.
+    unchanged. RuntimeError unless a tuple is given.
 
     >>> x = rushlight.ones(1, requires_grad=True) * 2
     >>> detached, = rushlight.utils.checkpoint.detach_variable((x,))

@@ -33,7 +33,7 @@ class Stream:
         """Nothing to wait for."""
 
     def record_event(self) -> None:
-        """Returns a completed event: the CPU has no queue."""
+        """Does nothing: the CPU has no queue."""
 
     def wait_event(self, event: Any) -> None:
         """Nothing to wait for."""
