@@ -41,7 +41,7 @@ class Future(Generic[T]):
     def value(self) -> T:
         """The result. RuntimeError if there is none yet."""
         if not self.inner.done():
-            raise RuntimeError("the future has no value yet; hint: wait()")
+            raise RuntimeError("the future has no value yet; hint: call wait() first")
         return self.inner.result()
 
     def set_result(self, result: T) -> None:

@@ -91,8 +91,9 @@ def wait(future: Future) -> Any:
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: TorchScript graphs do not exist."""
     raise NotImplementedError(
-        "there are no graphs of TorchScript, from which fvcore and torchprofile count; hint: "
-        "rushlight.utils.summary(model, input) tells multiplications and additions"
+        "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not "
+        "have; hint: "
+        "rushlight.utils.summary(model, input) counts multiplications and additions"
     )
 
 

@@ -119,7 +119,7 @@ def check_device(name: str) -> None:
                 f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device "
                 "string: "
                 f"{name}",
-                "the one device of rushlight is 'cpu'",
+                "use 'cpu', the only device of rushlight",
             )
         )
 

@@ -117,7 +117,7 @@ class GradScaler:
         ]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
             raise ValueError(
-                explain("Attempting to unscale FP16 gradients.", "keep parameters in float32")
+                explain("Attempting to unscale FP16 gradients.", "keep the parameters in float32")
             )
         if not gradients:
             raise AssertionError("No inf checks were recorded for this optimizer.")

@@ -100,7 +100,8 @@ def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, 
     """NotImplementedError: products whose terms are not added are not there."""
     raise NotImplementedError(
         explain(
-            f"aten._sparse_mm_reduce_impl with {reduce!r} is not there", "torch.sparse.mm adds up"
+            f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported",
+            "torch.sparse.mm computes the sum",
         )
     )
 

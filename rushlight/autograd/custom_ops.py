@@ -65,7 +65,7 @@ class CustomOp:
                         f"Trying to backward through {space}.{self.__name__}.default but no "
                         "autograd "
                         "formula was registered. Please use register_autograd to add one.",
-                        "say it with register_autograd(backward, setup_context=...)",
+                        "call register_autograd(backward, setup_context=...)",
                     )
                 )
 
@@ -102,7 +102,8 @@ class CustomOp:
                 explain(
                     f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' "
                     "backend",
-                    "register_kernel says what runs on the CPU, register_fake on meta",
+                    "define a function with register_kernel for the CPU, with register_fake for "
+                    "'meta'",
                 )
             )
         given = BoundArguments(
@@ -281,7 +282,7 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if key.lower().startswith("autograd"):
             raise NotImplementedError(
-                explain(f"ops have no kernels for {key} here", "torch.library.register_autograd")
+                explain(f"kernels for {key} are not supported", "torch.library.register_autograd")
             )
         op = (
             op_name
@@ -297,7 +298,7 @@ def defined(op: str | CustomOp) -> CustomOp:
         return op
     if op not in DEFINED:
         raise RuntimeError(
-            explain(f"operator {op} does not exist", "make it with torch.library.custom_op")
+            explain(f"operator {op} does not exist", "define the op with torch.library.custom_op")
         )
     return DEFINED[op]
 

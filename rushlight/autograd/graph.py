@@ -115,7 +115,7 @@ class saved_tensors_hooks(Setting, Inner):
             raise RuntimeError(
                 explain(
                     "A saved tensor pack hook is modifying its input in place.",
-                    "let it work on a clone()",
+                    "use a clone() in the hook",
                 )
             )
         return value
@@ -355,7 +355,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             explain(
                 "It is not possible to get the gradient edge for a Tensor that does not require "
                 "gradients",
-                "call requires_grad_() on it before it is used",
+                "call requires_grad_() on the tensor before it is used",
             )
         )
     return GradientEdge(*tensor._node.source(), tensor._node)

@@ -122,7 +122,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
                 f"device(): Expected one of {', '.join(KNOWN)} device type at start of device "
                 "string: "
                 f"{kind}",
-                "write 'cpu', the only device that is here",
+                "use 'cpu', the only device of rushlight",
             )
         )
     if index is None:
@@ -151,7 +151,8 @@ def present(place: str | int | device) -> device:
                 f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not "
                 "exist here: the only "
                 "device of rushlight is 'cpu'",
-                "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places",
+                "device='cuda' if torch.cuda.is_available() else 'cpu' runs with torch and with "
+                "rushlight",
             )
         )
     return place

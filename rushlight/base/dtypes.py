@@ -266,7 +266,7 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
             explain(
                 f"value cannot be converted to type {str(d).removeprefix('torch.')} without "
                 "overflow",
-                "give a dtype that holds it, or the real part of a complex number",
+                "use a dtype with a larger range, or the real part of a complex number",
             )
         )
     with np.errstate(all="ignore"):

@@ -53,7 +53,7 @@ def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
         raise RuntimeError(
             explain(
                 f"required rank {form.ndim} tensor to use {form.name} format",
-                "channels_last is for (N, C, H, W), channels_last_3d for (N, C, D, H, W)",
+                "channels_last needs (N, C, H, W), channels_last_3d (N, C, D, H, W)",
                 rank=ndim,
             )
         )

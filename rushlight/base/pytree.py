@@ -180,7 +180,7 @@ class TreeSpec:
                     f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec "
                     "refers to "
                     f"a pytree that holds {self.num_leaves} items ({self}).",
-                    "give one leaf for each of tree_flatten's",
+                    "pass as many leaves as tree_flatten returned",
                 )
             )
         return self.filled(iter(found))
@@ -292,7 +292,7 @@ def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> PyTree:
             explain(
                 "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
                 f"{type(treespec)}.",
-                "give what tree_flatten returned second",
+                "pass the second result of tree_flatten",
             )
         )
     return treespec.unflatten(leaves)
@@ -412,7 +412,7 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
         raise ValueError(
             explain(
                 f"Did not find a flatten_with_keys_fn for type: {type(tree)}.",
-                "give register_pytree_node() a flatten_with_keys_fn",
+                "pass flatten_with_keys_fn to register_pytree_node()",
             )
         )
     for key, child in zip(kind.keys(tree), kind.flatten_fn(tree)[0]):

@@ -123,7 +123,7 @@ def init_process_group(
         raise RuntimeError(
             explain(
                 f"rushlight trains in one process, and this is a world of {world_size}",
-                "run it with world_size=1",
+                "use world_size=1",
             )
         )
     if backend == "nccl":
@@ -163,7 +163,7 @@ def check_initialized() -> None:
             explain(
                 "Default process group has not been initialized, please make sure to call "
                 "init_process_group.",
-                "or ask is_initialized() first",
+                "or check is_initialized() first",
             )
         )
 

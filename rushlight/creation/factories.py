@@ -69,7 +69,7 @@ def of_dtype(
         raise RuntimeError(
             explain(
                 f"dtype {d} does not match dtype of out parameter ({out.dtype})",
-                "leave dtype= away",
+                "omit dtype=",
             )
         )
     return d
@@ -203,7 +203,7 @@ def asarray(
             if isinstance(obj, (Tensor, np.ndarray))
             else "arbitrary sequence into a tensor"
         )
-        raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
+        raise ValueError(explain(f"can't alias {what}.", "omit copy="))
     if copy and shares:
         t = t.clone()
     if requires_grad is None or requires_grad == t.requires_grad:
@@ -308,9 +308,7 @@ def shape_of(size: tuple) -> tuple[int, ...]:
         shape = tuple([index(n) for n in size])
     except TypeError:
         raise TypeError(
-            explain(
-                f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints"
-            )
+            explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
         ) from None
     if shape and min(shape) < 0:
         raise RuntimeError(
@@ -323,7 +321,7 @@ def refuse(layout: Any) -> None:
     raise NotImplementedError(
         explain(
             f"tensors that are filled have layout torch.strided here, not {layout}",
-            "torch.sparse_coo_tensor(size) is a sparse tensor of zeros",
+            "for a sparse tensor of zeros: torch.sparse_coo_tensor(size)",
         )
     )
 

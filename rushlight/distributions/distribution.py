@@ -64,8 +64,8 @@ class Distribution:
                     f"{tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid "
                     f"values:\n{value}",
-                    "look where these numbers come from: often a log, a softmax or a variance is "
-                    "missing",
+                    "check the computation of these values: often a log, a softmax or a square "
+                    "root is missing",
                 )
             )
 

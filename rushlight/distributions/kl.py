@@ -223,7 +223,7 @@ def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tenso
 @register_kl(Independent, Independent)
 def independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("the two read different numbers of batch dimensions as one value")
+        raise NotImplementedError("p and q have different reinterpreted_batch_ndims")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 

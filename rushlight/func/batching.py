@@ -54,7 +54,7 @@ IN_PLACE = (
 NUMBERS = (
     "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape "
     "{shape}, and has no "
-    "batching rule\n  hint: write it with other ops, or leave it outside of vmap"
+    "batching rule\n  hint: compute it with other ops, or outside of vmap"
 )
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
@@ -207,7 +207,7 @@ class Batch(Placeholder):
                     "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to "
                     f"vmap over aten::{what}.",
-                    "choose with torch.where(), or do it outside of vmap",
+                    "use torch.where(), or call it outside of vmap",
                 ),
                 self,
             )
@@ -230,7 +230,7 @@ class Batch(Placeholder):
         raise Touched(
             explain(
                 "Cannot access data pointer of Tensor that doesn't have storage",
-                "inside vmap a tensor stands for many: return it, and ask outside",
+                "inside vmap a tensor holds all samples: return it, and test it outside",
             ),
             self,
         )
@@ -305,8 +305,8 @@ def refused(source: Batch) -> Touched:
     return Touched(
         explain(
             IN_PLACE,
-            "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
-            "is mapped over",
+            "write x = x + y; or create the tensor with new_zeros() or zeros_like() of a mapped "
+            "tensor",
         ),
         source,
     )

@@ -256,7 +256,7 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
         raise RuntimeError(
-            f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known"
+            f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples"
         )
     stack = TENSORS["stack"]
     return (

@@ -527,7 +527,7 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
                 f"supported. Tensor is of size {list(x.shape)} while the given forward gradient "
                 "is of size "
                 f"{list(tangent.shape)}.",
-                "give a tangent of the tensor's shape",
+                "pass a tangent of the tensor's shape",
             )
         )
 

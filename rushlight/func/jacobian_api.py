@@ -308,7 +308,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
                 explain(
                     f"{name}: the vector v can only be None if what it is multiplied with is one "
                     "number",
-                    "give a v of the same shapes",
+                    "pass v with the same shapes",
                     shapes=[tuple(t.shape) for t in to],
                 )
             )
@@ -319,7 +319,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
             explain(
                 f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs "
                 f"{[tuple(t.shape) for t in to]}",
-                "give one vector for each, of its shape",
+                "pass one vector for each, of the same shape",
             )
         )
     return vs
@@ -372,7 +372,7 @@ def pushed(
 
 def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None:
     """RuntimeError for an output without a gradient, and for an input that no output depends on."""
-    zeros, depends = "strict=False gives zeros there", [g is not None for g in grads]
+    zeros, depends = "strict=False returns zeros", [g is not None for g in grads]
     if len(chosen) < len(ys):
         which = next(i for i in range(len(ys)) if i not in chosen)
         raise RuntimeError(
@@ -410,7 +410,7 @@ def check_curved(gradients: Tensors, name: str) -> None:
                 "function "
                 f"with respect to input {flat} is independent of the input. This is not allowed in "
                 "strict mode.",
-                "strict=False gives zeros there",
+                "strict=False returns zeros",
                 op=name,
             )
         )

@@ -221,6 +221,6 @@ def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec]
     form = tree_structure(given)
     if form != wanted:
         raise RuntimeError(
-            explain(words(form, wanted), "give the same containers, with a tensor in each place")
+            explain(words(form, wanted), "pass the same containers, with a tensor for each leaf")
         )
     return tree_leaves(given)

@@ -84,7 +84,9 @@ class Graph:
     ) -> Node:
         """A new node where nodes are being inserted."""
         if op not in OPCODES:
-            raise AssertionError(f"{op!r} is no op of a graph: there are {', '.join(OPCODES)}")
+            raise AssertionError(
+                f"{op!r} is not an op of a graph; the ops are {', '.join(OPCODES)}"
+            )
         wanted = name or self._target_to_str(target)
         node = Node(
             self,

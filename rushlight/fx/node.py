@@ -208,7 +208,7 @@ class Node:
         return repr(self._args[0]) if self._args else ""
 
     def __iter__(self) -> Iterator:
-        raise TypeError("a Node of a graph is no value: it cannot be walked")
+        raise TypeError("a Node of a graph has no value: it cannot be iterated")
 
     def __repr__(self) -> str:
         return self.name

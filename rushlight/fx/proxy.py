@@ -81,11 +81,11 @@ class Proxy:
         raise RuntimeError("'len' is not supported in symbolic tracing by default; x.shape[0] is")
 
     def __contains__(self, item: Any) -> bool:
-        raise TraceError("'in' of a value that is not known yet cannot be traced")
+        raise TraceError("'in' cannot be traced: the result depends on a value")
 
     def __index__(self) -> int:
         raise TraceError(
-            "a value that is not known yet cannot be used as a number: it is no index of a list "
+            "a value that is unknown during tracing cannot be used as a number, such as an index "
             "or size"
         )
 

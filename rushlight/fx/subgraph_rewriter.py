@@ -167,7 +167,7 @@ def put_in_place(
         raise ValueError(
             explain(
                 f"the pattern has {len(old)} arguments and the replacement {len(wanted)}",
-                "give both the same arguments",
+                "use the same arguments in both",
             )
         )
     for argument in old:
@@ -199,7 +199,8 @@ def bring_parts(gm: GraphModule, replacement: Module) -> None:
             if part is None:
                 raise RuntimeError(
                     explain(
-                        f"the replacement calls {node.target}, which neither it nor the program has"
+                        f"the replacement calls {node.target}, which exists neither in the "
+                        "replacement nor in the program"
                     )
                 )
             if isinstance(part, Module):

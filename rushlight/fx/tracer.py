@@ -204,7 +204,7 @@ class Tracer:
         """The value of a function's argument in the trace, and its name for a keyword argument."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TraceError(
-                f"*{parameter.name}: how many arguments there are must be known; name them"
+                f"*{parameter.name}: the number of arguments must be known; name each argument"
             )
         name, default = (
             parameter.name,

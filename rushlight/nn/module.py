@@ -89,7 +89,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if name in found:
                 return found[name]
         hint = (
-            "; TorchScript is not written, hint: torch.save(module.state_dict(), file)"
+            "; TorchScript files are not supported, hint: torch.save(module.state_dict(), file)"
             if name == "save"
             else ""
         )
@@ -463,20 +463,21 @@ def not_a_module(value: Any) -> TypeError:
     if isinstance(value, (list, tuple)):
         return TypeError(
             explain(
-                f"{type_name(value)} is not a Module subclass", "spread it: nn.Sequential(*layers)"
+                f"{type_name(value)} is not a Module subclass",
+                "unpack the list: nn.Sequential(*layers)",
             )
         )
     if callable(value) and hasattr(value, "__name__"):
         return TypeError(
             explain(
                 f"{value.__name__} is not a Module subclass: it is a function",
-                "take its module, nn.ReLU() for relu, or call it in forward()",
+                "use the module, nn.ReLU() for relu, or call the function in forward()",
             )
         )
     return TypeError(
         explain(
             f"{type_name(value)} is not a Module subclass",
-            "give modules: nn.Linear(2, 3), nn.ReLU()",
+            "pass modules: nn.Linear(2, 3), nn.ReLU()",
         )
     )
 

@@ -114,7 +114,7 @@ def on_memory_of(self: Tensor, data: Any) -> None:
         raise AttributeError(
             explain(
                 f"'{type(data).__name__}' object has no attribute 'detach'",
-                "give a tensor: torch.tensor(data)",
+                "pass a tensor: torch.tensor(data)",
             )
         )
     self._array, self._node, self._grad, self._viewing = data._array, None, None, None

@@ -237,8 +237,7 @@ class RNNBase(Module):
                 raise RuntimeError(
                     explain(
                         f"Expected hidden{place} size {shape}, got {list(state.shape)}",
-                        "states are (layers and directions, batch, features), also where "
-                        "batch_first",
+                        "states are (layers * directions, batch, features), even with batch_first",
                     )
                 )
 
@@ -412,7 +411,7 @@ class LSTM(RNNBase):
     def _as_tuple(self, hx: Any) -> tuple:
         if len(hx) < 2:
             raise IndexError(
-                explain("lstm expects two hidden states, but got one", "give the tuple (h_0, c_0)")
+                explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)")
             )
         if len(hx) > 2:
             raise RuntimeError("lstm expects two hidden states")

@@ -151,7 +151,7 @@ class Stateful:
             raise TypeError(
                 explain(
                     f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                    "give what state_dict() returns, model.state_dict()",
+                    "pass the result of state_dict()",
                 )
             )
         metadata = getattr(state_dict, "_metadata", None) or {}
@@ -356,7 +356,7 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
     return RuntimeError(
         explain(
             what,
-            "load it into the module that it was saved from; load_state_dict(strict=False) "
-            "passes over missing and unexpected keys",
+            "load it into a module of the saved architecture; load_state_dict(strict=False) "
+            "ignores missing and unexpected keys",
         )
     )

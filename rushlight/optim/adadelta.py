@@ -51,5 +51,5 @@ class Adadelta(Elementwise):
         differentiable: bool = False,
     ):
         if not 0.0 <= rho <= 1.0:
-            raise ValueError(explain(f"Invalid rho value: {rho}", "give 0 <= rho <= 1"))
+            raise ValueError(explain(f"Invalid rho value: {rho}", "use 0 <= rho <= 1"))
         super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

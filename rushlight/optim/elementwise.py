@@ -81,7 +81,7 @@ class Elementwise(PerParameter):
             raise RuntimeError(
                 explain(
                     "weight_decay option is not compatible with sparse gradients",
-                    "make the table with sparse=False",
+                    "create the embedding with sparse=False",
                 )
             )
 
@@ -161,7 +161,7 @@ class Elementwise(PerParameter):
                         f"The size of tensor a {own.shape} must match the size of tensor b "
                         f"{g.shape}: "
                         "a gradient has another shape than its parameter",
-                        "set p.grad to None, or make it anew by backward()",
+                        "set p.grad to None, or compute it again by backward()",
                     )
                 )
             jobs.append((p, g, own))

@@ -120,8 +120,7 @@ class Arrays:
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
             raise ValueError(
-                "a parameter or its state lies in memory that is read-only; hint: p.data = "
-                "p.data.clone()"
+                "the memory of a parameter or its state is read-only; hint: p.data = p.data.clone()"
             )
         apart = not any(
             np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i]

@@ -60,7 +60,7 @@ class Muon(PerParameter):
             raise ValueError(
                 explain(
                     f"Adjust learning rate function {adjust_lr_fn} is not supported",
-                    "give 'original' or 'match_rms_adamw'",
+                    "use 'original' or 'match_rms_adamw'",
                 )
             )
         super().__init__(params, defaults)
@@ -72,7 +72,7 @@ class Muon(PerParameter):
                 explain(
                     "Muon only supports 2D parameters whereas we found a parameter with size: "
                     f"{p.size()}",
-                    "give the others to AdamW",
+                    "optimize the others with AdamW",
                 )
             )
 

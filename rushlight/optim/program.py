@@ -75,8 +75,7 @@ class Symbol:
     def __bool__(self) -> bool:
         if self.true is None:
             raise TypeError(
-                "a rule may ask only of a setting whether it is zero, not of "
-                f"{self.text or 'a result'}"
+                f"an `if` in a rule may test only settings, not {self.text or 'a result'}"
             )
         return self.true
 

@@ -54,7 +54,7 @@ class Rprop(Elementwise):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(
                 explain(
-                    f"Invalid eta values: {etas[0]}, {etas[1]}", "give 0 < etas[0] < 1 < etas[1]"
+                    f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]"
                 )
             )
         super().__init__(

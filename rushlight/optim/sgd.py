@@ -65,7 +65,7 @@ class SGD(Elementwise):
             raise ValueError(
                 explain(
                     "Nesterov momentum requires a momentum and zero dampening",
-                    "give momentum > 0 and leave out dampening",
+                    "use momentum > 0, and omit dampening",
                 )
             )
         super().__init__(params, settings(locals()))

@@ -48,9 +48,9 @@ class SparseAdam(Elementwise):
         maximize: bool = False,
     ):
         if not lr:
-            raise ValueError(explain("Invalid learning rate: 0", "give a number > 0"))
+            raise ValueError(explain("Invalid learning rate: 0", "use a number > 0"))
         if not eps > 0:
-            raise ValueError(explain(f"Invalid epsilon value: {eps}", "give eps > 0"))
+            raise ValueError(explain(f"Invalid epsilon value: {eps}", "use eps > 0"))
         super().__init__(params, settings(locals()))
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
@@ -71,7 +71,8 @@ class SparseAdam(Elementwise):
             raise RuntimeError(
                 explain(
                     "SparseAdam does not support dense gradients, please consider Adam instead",
-                    "or make the table with sparse=True; in a compiled step gradients are dense",
+                    "or create the embedding with sparse=True; in a compiled step gradients are "
+                    "dense",
                 )
             )
         super().update_group(params, group)

@@ -70,7 +70,7 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
             raise RuntimeError(
-                f"{name} is out of bounds for {dtype}: {bound} does not lie in [{-limit}, {limit}]"
+                f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]"
             )
     if low > high:
         raise RuntimeError(

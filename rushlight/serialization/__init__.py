@@ -84,7 +84,7 @@ def save(
     tensor([0, 1, 2])
     """
     if pickle_module is not pickle:
-        raise NotImplementedError("save writes with Python's pickle only: leave pickle_module out")
+        raise NotImplementedError("save supports only Python's pickle: omit pickle_module")
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
         return save_file(obj, f)
     pickler = pickled(obj, not _use_new_zipfile_serialization)
@@ -152,7 +152,7 @@ def load(
     {'a': tensor([0.])}
     """
     if pickle_module not in (None, pickle):
-        raise NotImplementedError("load reads with Python's pickle only: leave pickle_module out")
+        raise NotImplementedError("load supports only Python's pickle: omit pickle_module")
     check_location(map_location)
     unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
     if isinstance(f, (str, os.PathLike)):

@@ -20,7 +20,7 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
-        raise RuntimeError(f"Parent directory {path.parent} does not exist: make it first")
+        raise RuntimeError(f"Parent directory {path.parent} does not exist: create it first")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return

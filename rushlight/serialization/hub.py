@@ -79,7 +79,7 @@ def load(
         raise NotImplementedError(
             explain(
                 f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
-                "clone the repository and say source='local', or load its weights by torch.load",
+                "clone the repository and pass source='local', or load its weights with torch.load",
             )
         )
     made = entry(os.path.expanduser(repo_or_dir), model)
@@ -93,7 +93,7 @@ def entry(folder: str, name: str) -> Any:
     spec: Any = spec_from_file_location("hubconf", path)
     if not os.path.exists(path):
         raise FileNotFoundError(
-            explain(f"{path} is not here", "give the folder in which hubconf.py lies")
+            explain(f"{path} does not exist", "pass the folder that contains hubconf.py")
         )
     sys.path.insert(0, folder)
     try:
@@ -138,8 +138,8 @@ def load_state_dict_from_url(
     if not os.path.exists(path):
         raise FileNotFoundError(
             explain(
-                f"the weights {name} are not here, and rushlight downloads none",
-                f"fetch {url} and put it at {path}, or build the model with weights=None",
+                f"the weights {name} do not exist, and rushlight does not download",
+                f"download {url} to {path}, or build the model with weights=None",
             )
         )
     return load_file(path, map_location=map_location, weights_only=weights_only)
@@ -158,5 +158,7 @@ def download_url_to_file(
     """
     if not os.path.exists(dst):
         raise FileNotFoundError(
-            explain(f"{dst} is not here, and rushlight downloads nothing", f"fetch {url} yourself")
+            explain(
+                f"{dst} does not exist, and rushlight does not download", f"download {url} yourself"
+            )
         )

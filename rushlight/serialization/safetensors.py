@@ -119,7 +119,8 @@ def checked(tensors: Any) -> dict[str, Any]:
             raise ValueError(
                 explain(
                     f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
-                    "safetensors files hold a flat dict of tensors; a .pt file holds anything",
+                    "a safetensors file contains a flat dict of tensors; use a .pt file for other "
+                    "objects",
                 )
             )
         if not tensor._array.flags.c_contiguous:

@@ -77,7 +77,7 @@ def _refuse(code: int, reader: Any) -> None:
         (n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])),
         f"0x{code:02x}",
     )
-    raise refusal(f"the file uses the pickle instruction {name}, which no weights need")
+    raise refusal(f"the file uses the pickle instruction {name}, which is not needed for weights")
 
 
 class WeightsUnpickler(PureUnpickler):
@@ -107,7 +107,7 @@ class WeightsUnpickler(PureUnpickler):
             raise
         except DAMAGE as error:
             raise pickle.UnpicklingError(
-                f"the file is damaged, or not one that torch.save wrote: {error}"
+                f"the file is damaged, or was not written by torch.save: {error}"
             ) from error
 
     def find_class(self, module: str, name: str) -> Any:
@@ -119,15 +119,15 @@ class WeightsUnpickler(PureUnpickler):
             return parameter_class()
         if module.startswith(("torch.nn.modules", "rushlight.nn")):
             raise refusal(
-                f"the file holds a whole {module}.{name}, not its weights",
+                f"the file contains a whole {module}.{name}, not its weights",
                 f"Save model.state_dict() instead. {HINT}",
             )
         if module.partition(".")[0] == "torch":
             raise refusal(
-                f"the file wants {module}.{name}, which rushlight does not have",
+                f"the file refers to {module}.{name}, which rushlight does not have",
                 "In torch, save plain tensors in dictionaries and lists instead",
             )
-        raise refusal(f"the file wants {module}.{name}, which may be harmful")
+        raise refusal(f"the file refers to {module}.{name}, which is not on the list of safe names")
 
     def load_reduce(self) -> None:
         """Call a function or class with arguments."""
@@ -197,7 +197,8 @@ class AnyUnpickler(pickle.Unpickler):
             )
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
-                f"the file wants {module}.{name}, which is not there ({error}): if it is a model, "
+                f"the file refers to {module}.{name}, which does not exist ({error}): if it is a "
+                "model, "
                 "save its "
                 "state_dict() where the class is known, and load that into a model made here"
             ) from error

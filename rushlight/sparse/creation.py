@@ -218,7 +218,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
         raise RuntimeError(
             explain(
                 f"{name} expected {what} tensor layout but got Strided",
-                "x.to_sparse() makes it sparse",
+                "convert it: x.to_sparse()",
             )
         )
 

@@ -43,7 +43,7 @@ class NotForSparse(NoArray):
             raise NotImplementedError(
                 explain(
                     f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.",
-                    "x.to_dense() makes it dense",
+                    "convert it: x.to_dense()",
                     op=name,
                 )
             ) from None
@@ -74,9 +74,8 @@ class SparseTensor(Tensor):
         raise NotForSparse(
             explain(
                 "Could not run this operation with arguments from the 'SparseCPU' backend: it is "
-                "not "
-                "there for sparse tensors.",
-                "x.to_dense() makes it dense, x.values() are those it has",
+                "not supported for sparse tensors.",
+                "convert it: x.to_dense(); or use the stored values: x.values()",
             )
         )
 
@@ -319,7 +318,7 @@ class SparseTensor(Tensor):
             raise RuntimeError(
                 explain(
                     f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
-                    "x.zero_() first, or make it anew by torch.sparse_coo_tensor",
+                    "call x.zero_() first, or create a new tensor with torch.sparse_coo_tensor",
                 )
             )
         if self._size != the_template.shape:
@@ -434,7 +433,7 @@ def other_layout(x: Any, layout: Any) -> Any:
         return x.to_sparse_csc()
     raise NotImplementedError(
         explain(
-            f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
-            "leave layout= away; SciPy has the other formats",
+            f"sparse tensors of layout {layout} are not supported, only torch.sparse_coo",
+            "omit layout=; for other formats use SciPy",
         )
     )

@@ -358,7 +358,7 @@ class Part:
                     "recomputation.\nNumber of tensors saved during forward: "
                     f"{len(self.kinds)}\nNumber of tensors saved "
                     f"during recomputation: {len(saved)}.",
-                    "let the function do the same each time: no counters, no other random numbers",
+                    "the function must do the same each time: no counters, no other random numbers",
                 )
             )
         self.check(saved)

@@ -21,8 +21,8 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         raise NotImplementedError(
-            "torch.utils.flop_counter counts nothing here; hint: rushlight.utils.summary(model, "
-            "input) tells multiplications and additions, rushlight.profiler times"
+            "torch.utils.flop_counter is not supported; hint: rushlight.utils.summary(model, "
+            "input) counts multiplications and additions; rushlight.profiler measures times"
         )
 
     def __exit__(self, *exc: object) -> None:

@@ -399,7 +399,7 @@ class SummaryWriter:
                 raise ValueError(
                     explain(
                         f"#{name} should equal with #data points",
-                        f"give one of {name} for each row",
+                        f"pass one of {name} for each row",
                         points=len(points),
                         given=len(given),
                     )
@@ -461,7 +461,7 @@ class SummaryWriter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
             raise NotImplementedError(
-                f"SummaryWriter.{name} is not there; there are add_scalar, add_scalars, "
+                f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, "
                 "add_histogram, add_text, add_image, add_images, add_figure, add_audio, "
                 "add_hparams, "
                 "add_pr_curve, add_pr_curve_raw and add_embedding"
@@ -620,7 +620,7 @@ def sprite(pictures: ndarray) -> ndarray:
     h, w = pictures.shape[2:]
     if h != w:
         raise ValueError(
-            explain("Image should be square", "crop or resize the pictures", shape=pictures.shape)
+            explain("Image should be square", "crop or resize the images", shape=pictures.shape)
         )
     side = int(np.ceil(np.sqrt(len(pictures))))
     blank = np.zeros_like(pictures, shape=(side * side - len(pictures), *pictures.shape[1:]))

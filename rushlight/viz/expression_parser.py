@@ -164,7 +164,7 @@ def call(node: ast.Call, text: str, depth: int) -> Callable[[Tensor], Any]:
         else ast.get_source_segment(text, node.func) or "this"
     )
     if word not in ONE + TWO:
-        raise ValueError(f"{word!r} is no function that can be plotted{nearest(word)}")
+        raise ValueError(f"{word!r} is not a function that can be plotted{nearest(word)}")
     wanted = 1 if word in ONE else 2
     if (
         len(node.args) != wanted

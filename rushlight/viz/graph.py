@@ -92,7 +92,7 @@ def check_recorded(output: Any) -> None:
     """ValueError for a tensor without a graph, TypeError for a value that is no tensor."""
     if not hasattr(output, "grad_fn"):
         raise TypeError(
-            f"viz: a graph is that of a tensor, not of {type(output).__name__}; "
+            f"viz: expected a tensor, got {type(output).__name__}; "
             "hint: pass a result computed from a tensor with requires_grad=True, such as the loss"
         )
     if output.grad_fn is None:

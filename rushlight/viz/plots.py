@@ -74,10 +74,7 @@ def plot(
     [-30.0, 28.0, -18.0]
     """
     if not (np.isfinite(start) and np.isfinite(stop) and start < stop):
-        raise ValueError(
-            f"viz.plot: the range must go from a number to a greater one, not from {start} to "
-            f"{stop}"
-        )
+        raise ValueError(f"viz.plot: the range must increase, but it goes from {start} to {stop}")
     if points < 2 or derivatives < 0:
         raise ValueError(
             f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}"
@@ -103,9 +100,9 @@ def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> li
         y = f(t)
         if not isinstance(y, Tensor) or y.shape != t.shape:
             raise ValueError(
-                f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from "
-                "its own x; "
-                f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
+                f"viz.plot: f must return a tensor of x's shape {tuple(t.shape)}, computed "
+                "elementwise; it returned "
+                f"{tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
             )
         found = [y._array]
         for _ in range(derivatives):

@@ -118,7 +118,10 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
         folder = Path(path).parent
         if not folder.is_dir():
             raise FileNotFoundError(
-                explain(f"viz.png: there is no folder {str(folder)!r} to write to", "make it first")
+                explain(
+                    f"viz.png: cannot write to the missing folder {str(folder)!r} ",
+                    "create it first",
+                )
             )
         run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
 

@@ -150,10 +150,10 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     ("arguments", "word"),
     [
         (["x^2"], "a power is **"),
-        (["x", "--from", "3", "--to", "-3"], "greater"),
+        (["x", "--from", "3", "--to", "-3"], "must increase"),
         (["x", "--out", "a.xyz"], "xyz"),
-        (["x", "--from", "nan"], "a number is needed"),
-        (["x", "--derivatives", "9"], "at most 6"),
+        (["x", "--from", "nan"], "expected a finite number"),
+        (["x", "--derivatives", "9"], "the maximum is 6"),
     ],
 )
 def test_the_command_refuses_in_one_line(arguments, word, tmp_path, monkeypatch, capsys):

@@ -31,13 +31,11 @@ class PyTorchFileReader:
     ...     rushlight.PyTorchFileReader("weights.pt")
     ... except NotImplementedError as error:
     ...     print(error)
-    torch.PyTorchFileReader is not there; hint: torch.load reads the file
+    torch.PyTorchFileReader is not supported; hint: use torch.load
     """
 
     def __init__(self, *args: Any):
-        raise NotImplementedError(
-            "torch.PyTorchFileReader is not there; hint: torch.load reads the file"
-        )
+        raise NotImplementedError("torch.PyTorchFileReader is not supported; hint: use torch.load")
 
 
 def _get_tracing_state() -> None:

@@ -21,7 +21,7 @@ class Namespace:
                 f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure "
                 "that "
                 "it is registered via torch::class_",
-                "classes of C++ are not loaded here",
+                "rushlight cannot load C++ classes",
             )
         )
 

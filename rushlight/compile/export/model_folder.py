@@ -37,7 +37,9 @@ from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
-STEADY = "let the model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)"
+STEADY = (
+    "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
+)
 KINDS = {
     "float64": "F64",
     "float32": "F32",
@@ -82,11 +84,13 @@ def export(
     if not place.name.isidentifier() or iskeyword(place.name):
         raise ValueError(
             explain(
-                f"{place.name!r} is no name that Python can import", "take letters, digits and _"
+                f"{place.name!r} is not a name that Python can import", "use letters, digits and _"
             )
         )
     if place.exists() and not overwrite:
-        raise FileExistsError(explain(f"{place} exists", "give another folder, or overwrite=True"))
+        raise FileExistsError(
+            explain(f"{place} exists", "choose another folder, or pass overwrite=True")
+        )
     args = example if type(example) is tuple else (example,)
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
@@ -159,7 +163,7 @@ def check(args: tuple, flat: list[Any]) -> None:
         raise TypeError(
             explain(
                 f"export: there are tensors in objects of the example ({kinds})",
-                "hand the model tensors, or tuples, lists and dicts of them",
+                "pass the model tensors, or tuples, lists and dicts of tensors",
             )
         )
 
@@ -223,7 +227,7 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
         raise CannotBundle(
             explain(
                 "export: the model computes in bfloat16, which NumPy alone does not have",
-                "convert it, model.float(), and give it an example of float32",
+                "convert the model, model.float(), and pass a float32 example",
             )
         )
     weights, call = [], ["new"]
@@ -402,7 +406,7 @@ def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
         if place.exists():
             if not overwrite:
                 raise FileExistsError(
-                    explain(f"{place} exists", "give another folder, or overwrite=True")
+                    explain(f"{place} exists", "choose another folder, or pass overwrite=True")
                 )
             old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
             place.rename(old / place.name)

@@ -137,7 +137,7 @@ class CompiledFunctionBackward(Node):
                     "a compiled function cannot be differentiated twice if it writes to memory or "
                     "draws "
                     "random numbers",
-                    "call the function itself where create_graph=True is needed, or "
+                    "call the original function if create_graph=True is needed, or "
                     "compile the whole step",
                 )
             )

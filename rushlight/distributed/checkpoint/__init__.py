@@ -10,7 +10,8 @@ from typing import Any
 def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process saves with torch.save."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint writes files of many processes, which are not there; hint: "
+        "torch.distributed.checkpoint writes files of several processes, which rushlight does not "
+        "support; hint: "
         "torch.save(state_dict, file)"
     )
 
@@ -18,7 +19,8 @@ def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
 def load(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process loads with torch.load."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint reads files of many processes, which are not there; hint: "
+        "torch.distributed.checkpoint reads files of several processes, which rushlight does not "
+        "support; hint: "
         "torch.load(file)"
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight.base.errors import Absent
 
-WHY = "tensors lie in one process; hint: leave the distribution of tensors away"
+WHY = "tensors cannot be distributed over processes; hint: use plain tensors"
 
 
 class DTensor(Absent):
@@ -70,7 +70,7 @@ def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
 ) -> Any:
     """NotImplementedError: tensors belong to one process."""
-    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
+    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
 
 
 __all__ = [

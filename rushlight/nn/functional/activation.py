@@ -66,7 +66,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError(
-            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha")
+            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha")
         )
 
     def act(x: Tensor) -> Tensor:

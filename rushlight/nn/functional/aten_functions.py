@@ -202,7 +202,7 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
             explain(
                 "nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
                 f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.",
-                "give the two of `dim`",
+                "pass the two dimensions as `dim`",
             )
         )
     return matrix_norm(input, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)

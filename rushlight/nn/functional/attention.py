@@ -116,7 +116,7 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
             explain(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when "
                 "is_causal=True",
-                "leave one of them out",
+                "omit one of them",
             )
         )
     if (

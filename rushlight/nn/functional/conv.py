@@ -90,7 +90,11 @@ def check_steps(stride: tuple, padding: tuple) -> None:
         raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
     if min(padding) < 0:
         raise RuntimeError(
-            explain("negative padding is not supported", "cut the input: F.pad", padding=padding)
+            explain(
+                "negative padding is not supported",
+                "crop the input: F.pad with negative amounts",
+                padding=padding,
+            )
         )
 
 

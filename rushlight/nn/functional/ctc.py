@@ -107,7 +107,7 @@ def check(
         if len(given) != batch:
             raise RuntimeError(
                 explain(
-                    f"{name} must be of size batch_size", f"give {batch} numbers", got=len(given)
+                    f"{name} must be of size batch_size", f"pass {batch} lengths", got=len(given)
                 )
             )
         if min(given) < 0:

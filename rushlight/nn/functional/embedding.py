@@ -288,9 +288,7 @@ def bags(
     starts = given if include_last else np.append(given, size if given.size else 0)
     if (np.diff(starts) < 0).any():
         raise RuntimeError(
-            explain(
-                "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
-            )
+            explain("offsets must not decrease: each is the begin of a bag", offsets=given.tolist())
         )
     return input._array[: starts[-1]], starts
 
@@ -353,7 +351,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError(
             explain(
                 "Class values must be smaller than num_classes.",
-                "count from 0 to num_classes - 1, or give more classes",
+                "classes are 0 to num_classes - 1; increase num_classes?",
                 largest=known.max(),
                 num_classes=num_classes,
             )

@@ -126,7 +126,7 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
             explain(
                 f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid "
                 f"with sizes {y}",
-                "a number for each spatial dimension of the input",
+                "pass a number for each spatial dimension of the input",
             )
         )
     if n not in (2, 3) or len(y) != len(x):
@@ -153,7 +153,7 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
             explain(
                 f"expected scalar type {input.dtype.scalar_type} but found "
                 f"{grid.dtype.scalar_type}",
-                "input and grid of one dtype: .to(dtype)",
+                "convert one to the other's dtype: .to(dtype)",
             )
         )
     if not input.is_floating_point():
@@ -286,6 +286,6 @@ def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
             explain(
                 f"Expected size for first two dimensions of batch2 tensor to be: "
                 f"[{size[0]}, {n + 1}] but got: [{theta._array.shape[0]}, {n + 1}].",
-                "a matrix for each image",
+                "pass one matrix for each image",
             )
         )

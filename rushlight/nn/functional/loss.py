@@ -41,11 +41,8 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
         raise RuntimeError(
             explain(
-                "Boolean value of Tensor with more than one value is ambiguous: a setting of the "
-                "loss is "
-                "a tensor",
-                "make the loss first, then call it: nn.MSELoss()(input, target); or, in one "
-                "call, nn.functional.mse_loss(input, target)",
+                "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor is a tensor",
+                "create the loss first, then call it: nn.MSELoss()(input, target); or use nn.functional.mse_loss(input, target)",
             )
         )
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -273,7 +270,7 @@ def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
         raise ValueError(
             explain(
                 what.format(input=input.shape, target=target.shape),
-                "give the target the input's shape",
+                "the target needs the input's shape",
             )
         )
 
@@ -345,7 +342,7 @@ def binary_cross_entropy_with_logits(
             explain(
                 f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
                 f"{target.dtype.scalar_type}",
-                "give the target a fraction: target.float()",
+                "convert the target: target.float()",
                 input=describe(input),
                 target=describe(target),
             )
@@ -389,7 +386,7 @@ def kl_div(
         raise RuntimeError(
             explain(
                 "kl_div: Integral inputs not supported.",
-                "give probabilities as floats",
+                "convert the probabilities: target.float()",
                 input=describe(input),
                 target=describe(target),
             )
@@ -446,14 +443,14 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     x, t = input._array.shape, target._array.shape
     if not x:
         raise ValueError(
-            explain("Expected 1 or more dimensions (got 0)", "give a logit for each class")
+            explain("Expected 1 or more dimensions (got 0)", "input needs a logit for each class")
         )
     if len(x) > 1 and (not t or x[0] != t[0]):
         raise ValueError(
             explain(
                 f"Expected input batch_size ({x[0]}) to match target batch_size "
                 f"({t[0] if t else 1}).",
-                "give one class for each row of the input",
+                "target needs one class for each row of the input",
                 input=x,
                 target=t,
             )
@@ -462,7 +459,7 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(
             explain(
                 "0D or 1D target tensor expected, multi-target not supported",
-                "give class numbers, or probabilities as floats of the input's shape",
+                "pass class indices, or float probabilities of the input's shape",
                 target=t,
             )
         )

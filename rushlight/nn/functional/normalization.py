@@ -181,7 +181,7 @@ def batch_norm(
             raise RuntimeError(
                 explain(
                     "Expected running_mean and running_var to be defined when training=False",
-                    "give them, or normalize by the batch: training=True",
+                    "pass them, or normalize by the batch: training=True",
                 )
             )
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
@@ -194,7 +194,7 @@ def batch_norm(
             explain(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}",
-                "give larger batches, or call eval()",
+                "use larger batches, or call eval()",
             )
         )
     by_batch = (
@@ -389,7 +389,7 @@ def group_norm(
             explain(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{list(input.shape)}",
-                f"num_groups={num_groups} leaves one number in a group",
+                f"num_groups={num_groups} leaves one value in each group",
             )
         )
     return normalization.group_norm(input, weight, bias, num_groups, eps)[0]

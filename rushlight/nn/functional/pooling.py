@@ -203,7 +203,9 @@ def adaptive(
             else f"{name}: internal error: output_size must be {n}"
         )
         raise RuntimeError(
-            explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size))
+            explain(
+                what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size)
+            )
         )
     if n > 1 and input._array.ndim <= n:
         raise ValueError(

@@ -167,7 +167,7 @@ def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
                     f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} "
                     "and "
                     f"{x.dtype.scalar_type}",
-                    f"give states of the input's dtype: .to({x.dtype})",
+                    f"convert the states to the input's dtype: .to({x.dtype})",
                 )
             )
 

@@ -218,7 +218,7 @@ def target_size(
             explain(
                 f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
                 f"{list(input.shape)}",
-                "give it channels",
+                "the input needs a channel dimension",
             )
         )
     if any(o < 1 for o in out) or 0 in input._array.shape[2:]:
@@ -241,7 +241,7 @@ def whole_numbers(values: list) -> tuple[int, ...]:
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
                 "int, int], but got size with "
                 f"types {[type(v) for v in values]}",
-                "round them, or give scale_factor",
+                "round the sizes, or pass scale_factor",
             )
         ) from None
 

@@ -42,7 +42,7 @@ class DistributedDataParallel(Module):
             )
         if device_ids:
             raise ValueError(
-                explain("device_ids are of GPUs, and there is none", "device_ids=None")
+                explain("device_ids are GPUs, and rushlight has none", "device_ids=None")
             )
         self.dim, self.module = dim, module
         self.broadcast_buffers, self.find_unused_parameters = (

@@ -340,7 +340,7 @@ def _check_sequences(given: list[Tensor], padding_side: str) -> None:
                 explain(
                     f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
                     f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
-                    "only the first dimension, the length, may differ",
+                    "sequences may differ only in the first dimension, the length",
                 )
             )
 

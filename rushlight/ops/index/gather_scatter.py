@@ -149,7 +149,7 @@ def scatter(
         raise RuntimeError(
             explain(
                 "reduce argument must be either add or multiply.",
-                "scatter_reduce() has more",
+                "scatter_reduce() supports more reductions",
                 reduce=reduce,
             )
         )

@@ -255,7 +255,8 @@ def delete(x: Tensor, key: Any) -> None:
     """del x[key]: TypeError, as the elements of a tensor stay."""
     raise TypeError(
         explain(
-            "Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"
+            "Tensor does not support deleting items",
+            "select the elements to keep: x[mask], torch.cat",
         )
     )
 

@@ -37,7 +37,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             explain(
                 f"value cannot be converted to type {input.dtype} without overflow",
-                "take its real part",
+                "use the real part: .real",
                 op=name,
             )
         )
@@ -46,7 +46,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
             explain(
                 f"{name} only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s).",
-                "give a number",
+                "pass a number",
             )
         )
     return value if value._array.dtype == input._array.dtype else s.to(value, input.dtype)

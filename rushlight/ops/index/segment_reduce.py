@@ -120,7 +120,7 @@ def stretches(
     given = lengths if lengths is not None else offsets
     if given is None:
         raise RuntimeError(
-            explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths=")
+            explain("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths=")
         )
     noticed(given)  # report the read of values to a watcher
     numbers = np.asarray(given._array)

@@ -202,7 +202,7 @@ def only_cpu(driver: str | None, name: str) -> None:
                 f"{name}: keyword argument `driver=` is only supported on CUDA inputs with "
                 "cuSOLVER "
                 "backend.",
-                "leave driver= away",
+                "omit driver=",
             )
         )
 

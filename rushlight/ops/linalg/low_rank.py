@@ -116,7 +116,7 @@ def lobpcg(
                 f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller "
                 "than 3 x "
                 f"the number of requested eigenpairs (={k})",
-                "linalg.eigh finds them all",
+                "use linalg.eigh, which computes all eigenpairs",
             )
         )
     half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)

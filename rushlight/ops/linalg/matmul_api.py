@@ -231,7 +231,7 @@ def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             explain(
                 f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
-                "input + mat @ vec takes others",
+                "for other shapes: input + mat @ vec",
             )
         )
     return matmul(mat, vec)
@@ -267,7 +267,7 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
             explain(
                 f"input of shape {list(input.shape)} does not expand to the product's "
                 f"{list(r.shape)}",
-                "input + product takes both to a common shape",
+                "to broadcast both: input + product",
             )
         )
     return both

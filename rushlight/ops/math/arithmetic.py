@@ -149,7 +149,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
         raise RuntimeError(
             explain(
                 "Boolean alpha only supported for Boolean results.",
-                "give 1 or 0",
+                "pass 1 or 0",
                 dtype=other.dtype,
             )
         )

@@ -30,7 +30,7 @@ def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def parted(x: np.ndarray) -> np.ndarray:
     """(...) complex numbers seen as (..., 2) real ones."""
     if x.dtype.kind != "c":
-        raise ValueError("only complex tensors are seen as pairs of real numbers")
+        raise ValueError("only complex tensors can be viewed as pairs of real numbers")
     return as_strided(x.real, (*x.shape, 2), (*x.strides, x.real.itemsize))
 
 

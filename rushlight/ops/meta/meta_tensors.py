@@ -129,7 +129,7 @@ class Meta(Placeholder):
     def touched(self, what: str) -> Touched:
         return NoData(
             explain(
-                f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which "
+                f"{NO_DATA} {what} needs the elements of a tensor of shape {self.shape}, which "
                 "is on the "
                 "device 'meta'",
                 TO_EMPTY,
@@ -140,7 +140,7 @@ class Meta(Placeholder):
     __setitem__ = Placeholder._refuse
 
     def item(self) -> Any:
-        raise RuntimeError(explain(ITEM, "a tensor on the CPU has numbers"))
+        raise RuntimeError(explain(ITEM, "use a tensor on the CPU"))
 
     __bool__ = item
 
@@ -198,7 +198,7 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
             explain(
                 f"aten::{name}: attempted to run this operator with Meta tensors, but there was "
                 "no fake impl or Meta kernel "
-                "registered: what shape it makes depends on numbers",
+                "registered: the result's shape depends on the elements",
                 TO_EMPTY,
             )
         )

@@ -56,7 +56,7 @@ def vector_norm(
         raise TypeError(
             explain(
                 "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
-                "linalg.matrix_norm knows 'fro' and 'nuc'",
+                "linalg.matrix_norm supports 'fro' and 'nuc'",
             )
         )
     x = in_dtype(x, dtype, "linalg.vector_norm")

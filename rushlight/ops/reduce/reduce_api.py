@@ -283,7 +283,7 @@ def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) 
     )
     if wanted is dtypes.bool_:
         raise NotImplementedError(
-            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "give an integer dtype")
+            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype")
         )
     if out is not None and out.dtype is not wanted:
         raise RuntimeError(
@@ -305,7 +305,7 @@ def running_in_place(function: Callable) -> Callable:
                 explain(
                     f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
                     f"{dtype} should match",
-                    "leave dtype away",
+                    "omit dtype",
                     op=write.__name__,
                 )
             )

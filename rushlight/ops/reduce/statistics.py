@@ -156,7 +156,7 @@ def hash_tensor(
     tensor(3, dtype=torch.uint64)
     """
     if mode != 0:
-        raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "0 is the only one"))
+        raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0"))
     if input.is_complex():
         raise NotImplementedError(
             explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'")
@@ -352,7 +352,7 @@ def histc(
         raise RuntimeError(
             explain(
                 f"torch.histc: range of [{low:g}, {high:g}] is not finite",
-                "nan or inf in the input?",
+                "does the input contain nan or inf?",
             )
         )
     if low == high:

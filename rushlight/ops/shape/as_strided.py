@@ -130,7 +130,7 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
                 f"itemsize {item} requiring a storage size of {needed} are out of bounds for "
                 "storage "
                 f"of size {high - low}",
-                "the last element has to lie in the tensor's memory",
+                "the last element must be inside the tensor's memory",
             )
         )
 

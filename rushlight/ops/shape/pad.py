@@ -21,7 +21,7 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
         raise ValueError(
             f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative "
             "size "
-            f"{list(shape)}; hint: cut off less"
+            f"{list(shape)}; hint: crop less"
         )
     r = room(shape, x)
     r.fill(value)

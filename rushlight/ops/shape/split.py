@@ -122,7 +122,7 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
                 explain(
                     f"torch.{name} attempted to split along dimension {dim}, but the size of the "
                     f"dimension {n} is not divisible by the split_size {where}!",
-                    "tensor_split() takes any number of parts",
+                    "tensor_split() accepts any number of parts",
                 )
             )
         return tensor_split(input, where, dim)

@@ -89,8 +89,8 @@ def same_memory(input: Tensor) -> Tensor:
     if made.stride() != input.stride() or input.storage_offset():
         raise NotImplementedError(
             explain(
-                "as_strided_scatter(): the elements of the input must lie together in memory",
-                "make it contiguous(), with the strides of that",
+                "as_strided_scatter(): the input's memory must have no gaps",
+                "call contiguous(), and use the strides of the result",
                 strides=input.stride(),
             )
         )

@@ -402,7 +402,7 @@ def repeat_interleave(
             explain(
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
-                "one number for each, or one",
+                "pass one number, or one for each element",
             )
         )
     places = np.repeat(np.arange(x._array.shape[d]), times)

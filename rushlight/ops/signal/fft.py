@@ -112,7 +112,7 @@ def transform(
     dims, lengths = sides(input, s, dim)
     if kind is not complex_to_complex and not dims:
         raise RuntimeError(
-            explain(f"{name} must transform at least one axis", "give a dim", input=describe(input))
+            explain(f"{name} must transform at least one axis", "pass dim", input=describe(input))
         )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
@@ -158,9 +158,7 @@ def distinct(dim: Any, ndim: int) -> Dims:
     dims = listed(dim)
     if dims and not ndim:
         raise IndexError(
-            explain(
-                f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dim away"
-            )
+            explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")
         )
     found = tuple([wrap(d, ndim) for d in dims])
     if len(set(found)) < len(found):

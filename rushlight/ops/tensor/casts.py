@@ -147,7 +147,7 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
                 f"{name} only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} "
                 "dimensions.",
-                "give a number, or use copy_()",
+                "pass a number, or use copy_()",
             )
         )
     return value
@@ -285,7 +285,7 @@ def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     raise NoCuda(
         explain(
             "Torch not compiled with CUDA enabled",
-            "leave .cuda() away, or use .to('cuda' if torch.cuda.is_available() else 'cpu')",
+            "remove .cuda(), or use .to('cuda' if torch.cuda.is_available() else 'cpu')",
         )
     )
 

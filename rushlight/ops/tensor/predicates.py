@@ -301,7 +301,8 @@ def share_memory_(self: Tensor) -> Tensor:
         if self._viewing is not None:
             raise RuntimeError(
                 explain(
-                    "share_memory_ of a view would leave its base where it is", "share the base"
+                    "share_memory_ of a view cannot move the memory of its base",
+                    "call share_memory_() on the base",
                 )
             )
         old = self._array

@@ -59,7 +59,7 @@ def bytes_of(x: Tensor) -> Any:
         raise RuntimeError(
             explain(
                 f"the memory of this tensor has gaps: shape {tuple(x.shape)}",
-                "x.contiguous() has none",
+                "call contiguous() first",
             )
         )
     return inner_first.reshape(-1).view(np.uint8)

@@ -207,7 +207,7 @@ class TypedStorage(Storage):
                     "TypedStorage.__init__ received an invalid combination of arguments. Expected "
                     "one of "
                     "(*, dtype), (size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
-                    "name the dtype of the bytes, and leave numbers away",
+                    "pass the dtype of the bytes, and omit the elements",
                 )
             )
         self.dtype = dtype or dtypes.get_default_dtype()
@@ -233,7 +233,7 @@ class TypedStorage(Storage):
             raise RuntimeError(
                 explain(
                     "from_buffer: only supported for subclasses of TypedStorage",
-                    "torch.FloatStorage has it",
+                    "use torch.FloatStorage",
                 )
             )
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
@@ -252,9 +252,7 @@ class TypedStorage(Storage):
         """The first elements of a file, mapped into memory. `shared`: writes go to the file."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
             raise RuntimeError(
-                explain(
-                    "from_file can only be called on derived classes", "torch.FloatStorage has it"
-                )
+                explain("from_file can only be called on derived classes", "use torch.FloatStorage")
             )
         return TypedStorage.on(
             in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy)
@@ -334,8 +332,7 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
     if len(given) > 1:
         raise RuntimeError(
             explain(
-                f"{name}: a storage is made of one size, or of one sequence of numbers, not "
-                f"of {len(given)}"
+                f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}"
             )
         )
     if hasattr(data, "__index__"):
@@ -396,7 +393,7 @@ def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
             explain(
                 f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
                 f"{os.path.getsize(filename)}",
-                "shared=True lets it grow",
+                "pass shared=True to extend the file",
             )
         )
     return np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None))

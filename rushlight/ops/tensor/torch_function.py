@@ -189,7 +189,7 @@ def handle_torch_function(
             "returned "
             f"NotImplemented: no implementation found for '{name}' on types that implement "
             f"__torch_function__: {[t.__name__ for t in types]}",
-            "let one of them return something else than NotImplemented",
+            "one of them must return something other than NotImplemented",
         )
     )
 

@@ -152,7 +152,8 @@ def checked(optimizer: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             explain(
-                f"{type(optimizer).__name__} is not an Optimizer", "give the one whose rates to set"
+                f"{type(optimizer).__name__} is not an Optimizer",
+                "pass the optimizer whose learning rates the schedule sets",
             )
         )
     return optimizer

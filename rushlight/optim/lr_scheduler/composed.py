@@ -21,7 +21,7 @@ class Composed(LRScheduler):
         raise NotImplementedError(
             explain(
                 f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
-                "put it first, or give SequentialLR its parts",
+                "put it first, or pass its parts to SequentialLR",
             )
         )
 
@@ -67,7 +67,7 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
                     f"scheduler {type(one).__name__} at index {i} with another one, a "
                     f"{type(one.optimizer).__name__}.",
-                    "give the optimizer of the others",
+                    "use the same optimizer for all",
                 )
             )
 

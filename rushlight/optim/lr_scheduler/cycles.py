@@ -96,7 +96,7 @@ class WithMomentum(Chainable):
             raise ValueError(
                 explain(
                     "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
-                    "give cycle_momentum=False",
+                    "pass cycle_momentum=False",
                 )
             )
         self.use_beta1 = "betas" in defaults
@@ -154,7 +154,7 @@ class CyclicLR(WithMomentum):
             raise ValueError(
                 explain(
                     "mode is invalid and scale_fn is None",
-                    "give 'triangular', 'triangular2' or 'exp_range'",
+                    "use 'triangular', 'triangular2' or 'exp_range'",
                     mode=mode,
                 )
             )
@@ -295,7 +295,7 @@ class OneCycleLR(WithMomentum):
                     f"Tried to step {self.last_epoch} times. The specified number of total steps "
                     "is "
                     f"{self.total_steps}",
-                    "give as many total_steps as there are batches",
+                    "set total_steps to the number of scheduler.step() calls",
                 )
             )
         start = 0.0

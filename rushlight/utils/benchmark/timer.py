@@ -148,7 +148,7 @@ class Timer:
         """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not
         have."""
         raise NotImplementedError(
-            explain("collect_callgrind() does not exist here", "blocked_autorange() measures time")
+            explain("collect_callgrind() is not supported", "blocked_autorange() measures time")
         )
 
 
@@ -157,12 +157,12 @@ def check(stmt: Any, global_setup: str, language: Any) -> None:
         raise ValueError(
             explain(
                 "Currently only a `str` stmt is supported.",
-                "a function is called in it: Timer('f()', globals={'f': f})",
+                "call the function in the statement: Timer('f()', globals={'f': f})",
             )
         )
     if language in (Language.CPP, "cpp", "c++"):
         raise NotImplementedError(
-            explain("Timer(language='cpp') does not exist here", "write the statement in Python")
+            explain("Timer(language='cpp') is not supported", "write the statement in Python")
         )
     if language not in (Language.PYTHON, "py", "python"):
         raise ValueError(explain(f"Invalid language `{language}`."))

@@ -55,7 +55,7 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
             raise RuntimeError(
                 explain(
                     "each element in list of batch should be of equal size",
-                    "pad them, or give the DataLoader a collate_fn of your own",
+                    "pad them, or pass a collate_fn to the DataLoader",
                     lengths=[len(one) for one in batch],
                 )
             )
@@ -68,7 +68,7 @@ def wrong(kind: Any) -> str:
     return explain(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {kind}",
-        "give the DataLoader a collate_fn of your own",
+        "pass a collate_fn to the DataLoader",
     )
 
 

@@ -131,7 +131,7 @@ class DataLoader(Suggesting):
                 explain(
                     f"{name} attribute should not be set after {type(self).__name__} is "
                     "initialized",
-                    "make a new loader",
+                    "create a new loader",
                 )
             )
         if name == "multiprocessing_context":
@@ -314,7 +314,7 @@ def check_iterable(**options: Any) -> None:
                 explain(
                     f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
                     f"{name}={value}",
-                    "let the data set's __iter__ decide the order",
+                    "define the order in the data set's __iter__",
                 )
             )
 

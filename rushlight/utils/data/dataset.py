@@ -78,7 +78,7 @@ class TensorDataset(Dataset[tuple]):
             raise AssertionError(
                 explain(
                     "Size mismatch between tensors",
-                    "all need the same first size",
+                    "all tensors need the same first size",
                     shapes=[tuple(t.shape) for t in tensors],
                 )
             )

@@ -263,7 +263,7 @@ class WorkerIterator:
             raise RuntimeError(
                 explain(
                     f"DataLoader timed out after {self.timeout} seconds",
-                    "a longer timeout=, or quicker samples",
+                    "use a longer timeout=, or faster samples",
                 )
             )
         for pipe in found:

@@ -59,7 +59,7 @@ class CelebA(VisionDataset):
                 raise ValueError(
                     explain(
                         f'Target type "{kind}" is not recognized.',
-                        f"it is one of {', '.join(FILES)}",
+                        f"use one of {', '.join(FILES)}",
                     )
                 )
         if not self.target_type and target_transform is not None:
@@ -87,7 +87,7 @@ class CelebA(VisionDataset):
             raise RuntimeError(
                 explain(
                     "Dataset not found or corrupted.",
-                    "unpack CelebA's files there",
+                    "unpack CelebA's files to this folder",
                     missing=self.path(name),
                 )
             )

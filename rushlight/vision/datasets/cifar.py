@@ -29,7 +29,9 @@ class ArrayUnpickler(pickle.Unpickler):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if (module, name) == ("_codecs", "encode"):
             return encode  # of latin1 only
-        raise pickle.UnpicklingError(f"the file wants {module}.{name}: it is not one of CIFAR's")
+        raise pickle.UnpicklingError(
+            f"the file refers to {module}.{name}: this is not a file of CIFAR"
+        )
 
 
 def read(path: Path) -> dict[str, Any]:

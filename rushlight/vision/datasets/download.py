@@ -52,7 +52,7 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
     raise RuntimeError(
         f"could not download {path.name}:\n  "
         + "\n  ".join(troubles)
-        + f"\n  hint: without a network, put the file at {path} yourself"
+        + f"\n  hint: download the file by hand to {path}"
     )
 
 
@@ -79,5 +79,5 @@ def fetch(url: str, part: Path) -> None:
     came = part.stat().st_size - (have if answer.status == 206 else 0)
     if length is not None and came < int(length):
         raise OSError(
-            f"the connection broke after {came:,} of {int(length):,} bytes: call again to go on"
+            f"the connection broke after {came:,} of {int(length):,} bytes: call again to resume"
         )

@@ -85,7 +85,7 @@ class DatasetFolder(VisionDataset):
             raise FileNotFoundError(
                 explain(
                     f"Couldn't find any class folder in {directory}.",
-                    "each class is a folder of its own",
+                    "put the images of each class into a folder",
                 )
             )
         return classes, {name: i for i, name in enumerate(classes)}

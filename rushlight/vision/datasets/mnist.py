@@ -65,7 +65,7 @@ class MNIST(TrainOrTest):
         if len(self.data) != len(self.targets):
             raise RuntimeError(
                 explain(
-                    f"{images} and {labels} do not go together",
+                    f"{images} and {labels} do not belong together",
                     "download both again",
                     images=len(self.data),
                     labels=len(self.targets),

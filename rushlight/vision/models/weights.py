@@ -171,7 +171,7 @@ def asked(known: Any, weights: Any, pretrained: Any) -> Any:
     if pretrained is None and not isinstance(weights, bool):
         return weights
     warnings.warn(
-        f"`pretrained` is deprecated: say weights={known.__name__}.IMAGENET1K_V1, or weights=None",
+        f"`pretrained` is deprecated: use weights={known.__name__}.IMAGENET1K_V1, or weights=None",
         stacklevel=3,
     )
     return known.IMAGENET1K_V1 if pretrained or weights is True else None

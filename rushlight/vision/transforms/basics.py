@@ -139,13 +139,13 @@ def normalize(
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(
-            explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first")
+            explain(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first")
         )
     if not tensor.is_floating_point():
         raise TypeError(
             explain(
                 f"Input tensor should be a float tensor. Got {tensor.dtype}.",
-                "ToTensor() comes first",
+                "apply ToTensor() first",
             )
         )
     if tensor._array.ndim < 3:
@@ -172,7 +172,7 @@ def normalize(
             explain(
                 f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
                 f"{list(made.shape)}",
-                "give as many means and stds as the image has channels",
+                "pass one mean and one std for each channel of the image",
             )
         )
     return made

@@ -213,7 +213,7 @@ class RandomCrop(Transform):
             raise ValueError(
                 explain(
                     f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
-                    "give a padding, or pad_if_needed=True",
+                    "pass a padding, or pad_if_needed=True",
                 )
             )
         if (h, w) == (th, tw):

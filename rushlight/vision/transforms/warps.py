@@ -232,7 +232,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
              [1., 1.]]])
     """
     if not isinstance(img, Tensor):
-        raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "ToTensor() comes first"))
+        raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "apply ToTensor() first"))
     out = img if inplace else img.clone()
     out[..., i : i + h, j : j + w] = v
     return out

@@ -276,7 +276,7 @@ def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path
     )
     made = package.model((one.numpy(), two.numpy()))
     assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
-    with pytest.raises(TypeError, match="hint: hand the model tensors, or tuples, lists and dicts"):
+    with pytest.raises(TypeError, match="hint: pass the model tensors, or tuples, lists and dicts"):
         torch.export(lambda p: p.first, (Both(one, two),), tmp_path / "both")
 
 
@@ -302,7 +302,7 @@ def test_attributes_that_change_are_named_with_a_hint(tmp_path):
             return x + self.calls
 
     with pytest.raises(
-        CannotCompile, match=r"'calls'(.|\n)*hint: let the model keep what it changes in buffers"
+        CannotCompile, match=r"'calls'(.|\n)*hint: let the model store values that change in buffers"
     ):
         torch.export(Changing(), torch.ones(2), tmp_path / "changing")
 
