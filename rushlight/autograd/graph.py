@@ -149,8 +149,9 @@ class saved_tensors_hooks(Setting, Inner):
 
 
 def copied_memory(before: Any, now: Any) -> bool:
-    """Whether the unpacked array `now` lies in other memory than the packed one; `before` is None
-    if that was freed."""
+    """Whether the unpacked array `now` is in other memory than the packed one; `before` is None if
+    that was freed.
+    """
     return before is None or (
         isinstance(before, np.ndarray) and not np.may_share_memory(before, now)
     )

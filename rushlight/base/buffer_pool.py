@@ -18,8 +18,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-LEAST, MOST = 1 << 20, 1 << 29  # bytes: of an array that is remembered; of all of them
-LINE = 64  # bytes
+MIN_ARRAY_BYTES, MAX_POOL_BYTES = (
+    1 << 20,
+    1 << 29,
+)  # bytes: of an array that is remembered; of all of them
+CACHE_LINE_BYTES = 64  # bytes
 
 
 def held_by_us() -> int:
@@ -52,7 +55,7 @@ class Memory:
                     ):
                         return array
             size = prod(shape) * dtype.itemsize
-            if not LEAST <= size <= MOST or not self.room(size):
+            if not MIN_ARRAY_BYTES <= size <= MAX_POOL_BYTES or not self.room(size):
                 return np.empty(shape, dtype)
             array = aligned(shape, dtype)
             self.known.setdefault((shape, dtype), []).append(array)
@@ -63,7 +66,7 @@ class Memory:
         """Whether the pool may keep `size` more bytes. To make space, unused arrays of other shapes
         are freed.
         """
-        if self.bytes + size > MOST:
+        if self.bytes + size > MAX_POOL_BYTES:
             for key, known in list(self.known.items()):
                 kept = []
                 for array in known:
@@ -75,7 +78,7 @@ class Memory:
                     self.known[key] = kept
                 else:
                     del self.known[key]
-        return self.bytes + size <= MOST
+        return self.bytes + size <= MAX_POOL_BYTES
 
 
 def give_back() -> None:
@@ -85,7 +88,7 @@ def give_back() -> None:
     import ctypes
 
     with memory.lock:
-        memory.room(MOST)
+        memory.room(MAX_POOL_BYTES)
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
@@ -96,9 +99,9 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
     """An array that begins at a cache line. Its views refer to this array, not to the bytes below,
     which are not an array.
     """
-    held: Any = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
+    held: Any = np.empty(prod(shape) * dtype.itemsize + CACHE_LINE_BYTES, np.uint8)
     buffer: Any = PickleBuffer(held)
-    return ndarray(shape, dtype, buffer, -held.ctypes.data % LINE)
+    return ndarray(shape, dtype, buffer, -held.ctypes.data % CACHE_LINE_BYTES)
 
 
 memory = Memory()

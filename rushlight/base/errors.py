@@ -52,7 +52,7 @@ class Absent:
 
     def __init__(self, *args: Any, **kwargs: Any):
         place = type(self).__module__.replace("rushlight", "torch", 1)
-        raise NotImplementedError(f"{place}.{type(self).__name__} is not there: {self.because}")
+        raise NotImplementedError(f"{place}.{type(self).__name__} is not supported: {self.because}")
 
 
 class NoArray(NotImplementedError):
@@ -282,8 +282,7 @@ def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
-    """torch's TypeError for an argument that is no tensor and should be one; `place` counts from
-    0."""
+    """torch's TypeError for an argument that must be a tensor; `place` counts from 0."""
     return TypeError(
         explain(
             f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "

@@ -41,7 +41,7 @@ def heard(*args: Any, **keywords: Any) -> Any:
         torch_function.first()
     made = build(*args, **keywords)
     if asks(made):
-        torch_function.methods_ask()
+        torch_function.gate_methods()
     return made
 
 

@@ -103,7 +103,7 @@ def subclassed(cls: type, **options: Any) -> None:
     (ops/tensor/torch_function.py)."""
     super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
     if cls.__module__.partition(".")[0] != "rushlight":
-        torch_functions().take_part(cls)
+        torch_functions().insert_gated_class(cls)
 
 
 Tensor._asks = False  # type: ignore[attr-defined]

@@ -100,8 +100,8 @@ def tensor(
     a copy.
 
     Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
-    ValueError for lists of uneven length, TypeError for an element that is no number, RuntimeError
-    for an integer tensor that requires grad.
+    ValueError for lists of uneven length, TypeError for an element that is not a number,
+    RuntimeError for an integer tensor that requires grad.
 
     >>> rushlight.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],

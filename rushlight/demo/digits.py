@@ -11,8 +11,8 @@ import rushlight as torch
 from rushlight.demo import BadInput
 
 SHIPPED = Path(__file__).parents[1] / "data" / "digits.csv.gz"
-SIDE, INK, CLASSES = 8, 16, 10
-FEWEST = 10  # digits in a file: both parts of the split need some
+SIDE, MAX_PIXEL, CLASSES = 8, 16, 10
+MIN_DIGITS = 10  # digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
@@ -23,10 +23,10 @@ def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
     """
     lines = read_text(path).splitlines()
     rows = [parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-    if len(rows) < FEWEST:
-        raise BadInput(f"{path} contains {len(rows)} digits; the demo needs at least {FEWEST}")
+    if len(rows) < MIN_DIGITS:
+        raise BadInput(f"{path} contains {len(rows)} digits; the demo needs at least {MIN_DIGITS}")
     table = torch.tensor(rows)  # (N, 65)
-    images = table[:, :-1].float() / INK
+    images = table[:, :-1].float() / MAX_PIXEL
     return images.reshape(-1, 1, SIDE, SIDE), table[:, -1]
 
 
@@ -58,9 +58,9 @@ def parse(line: str, place: str) -> list[int]:
         row = [int(field) for field in fields]
     except ValueError:
         raise BadInput(f"{place}: not a row of integers; is the file truncated?") from None
-    if not all(0 <= pixel <= INK for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
+    if not all(0 <= pixel <= MAX_PIXEL for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
         raise BadInput(
-            f"{place}: a number of this row is out of range: pixels must be 0 to {INK}, labels 0 to "
-            f"{CLASSES - 1}"
+            f"{place}: a number of this row is out of range: pixels must be 0 to "
+            f"{MAX_PIXEL}, labels 0 to {CLASSES - 1}"
         )
     return row

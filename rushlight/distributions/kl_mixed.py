@@ -1,4 +1,4 @@
-"""KL(p || q) of different kinds: -H(p) - E_p[log q], where q asks p for a few expectations.
+"""KL(p || q) of different families: -H(p) - E_p[log q], where q needs a few expectations under p.
 
 The divergence from p to q needs expectations under p: for a Normal q mean and variance, for a Gamma
 q E x and E log x, for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are

@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 
-# Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
+# Loaded on first access: forward mode, in a lower layer, needs a module of this package.
 _HOME = {
     **dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
     **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),

@@ -179,8 +179,9 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
-    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is no
-    pair."""
+    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is not
+    a pair.
+    """
     if not has_aux:
         return made, None
     if not (isinstance(made, tuple) and len(made) == 2):
@@ -194,8 +195,9 @@ def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
 
 
 def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
-    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are no
-    tensors."""
+    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are not
+    tensors.
+    """
     ys, spec = tree_flatten(made)
     if not ys or made is None:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""torch.fx: programs as graphs of calls, which can be looked at, changed and run.
+"""torch.fx: programs as graphs of calls, which can be inspected, changed and run.
 
 >>> def f(x, y):
 ...     return rushlight.relu(x) + y

@@ -38,7 +38,7 @@ from rushlight.introspect.formulas import Formula
 from rushlight.introspect.op_docstrings import expression, public
 from rushlight.nn import functional
 
-LONGEST = 30  # lines of code that are shown
+MAX_CODE_LINES = 30  # lines of code that are shown
 
 
 class Doc:
@@ -90,7 +90,7 @@ class Doc:
         """The entry in the table, or the code of a function composed of ops; '' for anything
         else.
         """
-        with suppress(OSError, TypeError):  # made by a loop over its likes
+        with suppress(OSError, TypeError):  # functions made in a loop have no source
             return inspect.cleandoc(
                 "\n" + inspect.getsource(inspect.unwrap(self.function))
             ).rstrip()
@@ -154,7 +154,9 @@ def shortened(source: str) -> str:
     quote = '"""'
     head, _, rest = source.partition(quote)
     lines = (head.rstrip() + rest.partition(quote)[2] if rest else source).splitlines()
-    return "\n".join(lines if len(lines) <= LONGEST else [*lines[:LONGEST], "    ..."])
+    return "\n".join(
+        lines if len(lines) <= MAX_CODE_LINES else [*lines[:MAX_CODE_LINES], "    ..."]
+    )
 
 
 def indented(text: str) -> str:

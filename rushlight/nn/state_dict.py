@@ -151,7 +151,7 @@ class Stateful:
             raise TypeError(
                 explain(
                     f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                    "pass the result of state_dict()",
+                    "pass model.state_dict()",
                 )
             )
         metadata = getattr(state_dict, "_metadata", None) or {}

@@ -99,7 +99,7 @@ def log_normal(
         flat[...] = values
     doubtful = near_halfway(values) | (
         values < TINY
-    )  # what float32 holds with fewer bits ends elsewhere
+    )  # float32 has fewer bits, so its series ends earlier or later
     if doubtful.any():
         flat[doubtful] = narrow(each(_exp, exponents[doubtful]), out.dtype)
     return out

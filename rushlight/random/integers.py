@@ -192,7 +192,7 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
     moves = np.flatnonzero(partners != steps)
     found = (
         steps.copy()
-    )  # in place i before step i stands what stood in place found[i] before step found[i] ...
+    )  # before step i, place i holds the number that place found[i] held before step found[i] ...
     found[partners[moves]] = moves  # ... and the last of equal partners wins
     while True:
         further = found[found]

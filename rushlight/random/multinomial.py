@@ -9,9 +9,12 @@ from rushlight.random.blocks import in_memory_order, kind_of
 from .continuous import exponential
 from .stream import Stream
 
-_MOST_CATEGORIES = 2**24
+_MAX_CATEGORIES = 2**24
 
-FEW, MOST = 1 << 12, 1 << 22  # comparisons of a row and of all that are sooner made than looked for
+MAX_ROW_COMPARISONS, MAX_COMPARISONS = (
+    1 << 12,
+    1 << 22,
+)  # comparisons of a row and of all that are sooner made than looked for
 
 
 def multinomial(
@@ -57,7 +60,7 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
         stream.uniform53(len(weights) * n).reshape(len(weights), n),
     )
     if (
-        cumulative.shape[1] * n <= FEW and cumulative.size * n <= MOST
+        cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS
     ):  # faster for many rows with few categories
         return np.count_nonzero(cumulative[:, None] < draws[..., None], -1)
     return np.array(
@@ -82,7 +85,7 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
             "replacement: "
             f"{num_samples} > {categories}; pass replacement=True or fewer samples"
         )
-    if categories > _MOST_CATEGORIES:
+    if categories > _MAX_CATEGORIES:
         raise RuntimeError(
             f"multinomial: number of categories cannot exceed 2^24, got {categories}"
         )

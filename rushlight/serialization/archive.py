@@ -17,7 +17,7 @@ ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct(
     "<26xHH"
 )  # header of a record: length of the name, length of the extra field
-MOST_UNPACKED, RATIO = (
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (
     2**28,
     100,
 )  # limit of unpacked bytes: this many, or this many times the file's size
@@ -90,7 +90,7 @@ class Reader:
             raise self.damaged(
                 f"its records are said to take {stored:,} bytes, and the file has {self.size:,}"
             )
-        if unpacked > MOST_UNPACKED + RATIO * self.size:
+        if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * self.size:
             raise self.damaged(
                 f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it "
                 "and zip "

@@ -52,7 +52,7 @@ def sparse_coo_tensor(
         of = of.detach().requires_grad_()
     elif (
         of.requires_grad and of.is_leaf
-    ):  # the sparse tensor is computed from a leaf, so it is no leaf
+    ):  # the sparse tensor is computed from a leaf, so it is not a leaf
         of = of.view_as(of)
     elif (
         not of.requires_grad

@@ -38,8 +38,9 @@ MAX_PATHS = 64  # paths listed one by one
 class Factor:
     """A factor of a path: d `result` / d `operand`.
 
-    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it
-    is no plain formula, as for a matrix product. `value`: for an elementwise op."""
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if
+    there is no plain formula, as for a matrix product. `value`: for an elementwise op.
+    """
 
     result: str
     operand: str

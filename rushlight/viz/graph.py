@@ -89,7 +89,7 @@ def graph(output: Any, params: Params = None) -> Graph:
 
 
 def check_recorded(output: Any) -> None:
-    """ValueError for a tensor without a graph, TypeError for a value that is no tensor."""
+    """ValueError for a tensor without a graph, TypeError for a value that is not a tensor."""
     if not hasattr(output, "grad_fn"):
         raise TypeError(
             f"viz: expected a tensor, got {type(output).__name__}; "

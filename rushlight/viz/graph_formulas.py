@@ -69,8 +69,9 @@ class Symbols:
         return self.name(node)
 
     def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
-        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is
-        no formula."""
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op
+        has no formula.
+        """
         op = node.op
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
@@ -134,7 +135,7 @@ class Symbols:
         unknown."""
         try:
             answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
-        except Exception:  # a name without a value, or one that is no identifier: "0.weight"
+        except Exception:  # a name without a value, or one that is not an identifier: "0.weight"
             return None
         return bool(answer) if np.size(answer) == 1 else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
-SWEEPS, BUDGET = (
+MAX_SWEEPS, MAX_VISITED_POINTS = (
     12,
     40_000,
 )  # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
@@ -125,7 +125,7 @@ def ordered(points: list[Point]) -> list[list[int]]:
 
 
 def sweeps(points: list[Point]) -> int:
-    return max(2, min(SWEEPS, BUDGET // len(points)))
+    return max(2, min(MAX_SWEEPS, MAX_VISITED_POINTS // len(points)))
 
 
 def first_visits(points: list[Point]) -> list[int]:

@@ -27,9 +27,13 @@ from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
 
 HERE = Path(__file__).parent
-LETTER, HEIGHT, WIDEST = 6.65, 56.0, 260.0  # of a box: width of a letter, three lines, at most
+LETTER_WIDTH, BOX_HEIGHT, MAX_BOX_WIDTH = (
+    6.65,
+    56.0,
+    260.0,
+)  # of a box: width of a letter, three lines, at most
 MAX_NODES = 5000
-AROUND = 2  # lines of source shown above and below a statement
+CONTEXT_LINES = 2  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers "
     "of the steps are "
@@ -205,8 +209,10 @@ class Content:
             return None
         code, lasti = node.where
         line, lines = line_of(code, lasti), linecache.getlines(code.co_filename)
-        start = max(0, line - 1 - AROUND)
-        text = dedent("".join(lines[start : line + AROUND])).split("\n")[: line + AROUND - start]
+        start = max(0, line - 1 - CONTEXT_LINES)
+        text = dedent("".join(lines[start : line + CONTEXT_LINES])).split("\n")[
+            : line + CONTEXT_LINES - start
+        ]
         key = f"{code.co_filename}:{line}"
         self.sources.setdefault(
             key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text}
@@ -237,7 +243,9 @@ class Content:
         inputs: list[list[int]] = [[] for _ in nodes]
         for i, _, j in self.edges:
             inputs[i].append(j)
-        sizes = [(self.width(node, data["label"]), HEIGHT) for node, data in zip(self.order, nodes)]
+        sizes = [
+            (self.width(node, data["label"]), BOX_HEIGHT) for node, data in zip(self.order, nodes)
+        ]
         points, routes = layout(sizes, inputs)
         width, height = framed(points, MARGIN)
         for data, p in zip(nodes, points):
@@ -250,11 +258,11 @@ class Content:
         return {"width": round(width), "height": round(height)}
 
     def width(self, node: Node, label: str) -> float:
-        """Room for the name, and for a line with numbers: up to three, or shape and mean."""
+        """The width for the name, and for a line with numbers: up to three, or shape and mean."""
         shape = tuple(node.shape or ())
         count = prod(shape)
         numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 13
-        return min(WIDEST, max(len(label), numbers + 6) * LETTER + 16)
+        return min(MAX_BOX_WIDTH, max(len(label), numbers + 6) * LETTER_WIDTH + 16)
 
 
 def names_of(node: Node, name: str | None) -> tuple[str, str]:

@@ -334,7 +334,7 @@ def test_missing_devices_have_names_but_no_tensors(name):
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_device_by_number_is_none_of_the_cpu(number):
-    with pytest.raises(RuntimeError, match="write 'cpu'"):
+    with pytest.raises(RuntimeError, match="use 'cpu'"):
         device(number)
 
 

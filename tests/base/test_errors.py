@@ -275,8 +275,8 @@ TWO = "torch.ones(2, 3)"
 
 
 MISTAKES = {
-    "nn.MSELoss(torch.ones(2), torch.ones(2)).backward()": (RuntimeError, "make the loss first"),
-    f"nn.CrossEntropyLoss({TWO}, torch.tensor([0, 1]))": (RuntimeError, "make the loss first"),
+    "nn.MSELoss(torch.ones(2), torch.ones(2)).backward()": (RuntimeError, "create the loss first"),
+    f"nn.CrossEntropyLoss({TWO}, torch.tensor([0, 1]))": (RuntimeError, "create the loss first"),
     "optim.Adam(nn.Linear(2, 2), lr=0.1)": (TypeError, "model.parameters()"),
     "optim.SGD([{'param': [torch.ones(2)]}], lr=0.1)": (KeyError, "params"),
     "nn.Sequential(nn.Linear(2, 2), nn.ReLU)": (TypeError, "make one: ReLU()"),
@@ -290,7 +290,7 @@ MISTAKES = {
     f"F.cross_entropy({TWO}, torch.tensor([1]))": (ValueError, "one class for each row"),
     "F.one_hot(torch.tensor([3]), 2)": (RuntimeError, "num classes: 2"),
     "torch.ones(2, device='cuda')": (AssertionError, "if torch.cuda.is_available()"),
-    "torch.ones(2).to('gpu')": (RuntimeError, "write 'cpu'"),
+    "torch.ones(2).to('gpu')": (RuntimeError, "use 'cpu'"),
     f"nn.BatchNorm2d(3)({TWO})": (ValueError, "take BatchNorm1d"),
     "nn.LSTM(4, 5)(torch.ones(3, 2, 4), torch.ones(1, 2, 5))": (IndexError, "(h_0, c_0)"),
     "nn.MultiheadAttention(10, 3)": (AssertionError, "num heads: 3"),

@@ -76,7 +76,7 @@ PYTHON_NAMES = {
     "id",
     "breakpoint",
 }
-BUILTINS = {*dir(builtins)}  # a call of a builtin alone is not worth a program
+BUILTINS = {*dir(builtins)}  # a piece with calls of builtins only is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
 STATE_METHODS = {
@@ -522,7 +522,7 @@ class Around:
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
-        """A statement that stays Python; pieces are made of its body."""
+        """A statement that stays Python; the statements of its body become pieces."""
         after = needs([s], known)[1]
         self.left += not isinstance(s, ast.Return) or self.broken(s)
         for field in ("test", "iter", "value"):

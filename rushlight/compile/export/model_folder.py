@@ -1,4 +1,4 @@
-"""`rushlight.export(model, example, folder)`: a model as a folder of Python that needs NumPy alone.
+"""`rushlight.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
 
 The folder is a package. `__init__.py` has a function `model` and reads the weights from
 weights.safetensors; program.py is the compiled program's text (compile/export/module_text.py)."""
@@ -57,7 +57,7 @@ KINDS = {
 def export(
     model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False
 ) -> Path:
-    """Write `model`, for inputs like `example`, to a folder that runs with NumPy alone, and faster
+    """Write `model`, for inputs like `example`, to a folder that runs with only NumPy, and faster
     with Numba.
 
         from folder import model

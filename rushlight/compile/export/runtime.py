@@ -79,7 +79,7 @@ def compiled(text, exact=False, callees=()):
 
 
 def site(way, from_elements):
-    """The decorator of a kernel that has a faster way, which gives None where it does not apply."""
+    """The decorator of a kernel with a faster way. The way returns None if it does not apply."""
 
     def decorator(reference):
         def run(*args):

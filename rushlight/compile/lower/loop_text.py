@@ -41,10 +41,12 @@ from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
 from rushlight.ops.reduce import reduce
 
 INDEX = "ijklmn"
-BLOCK = 4096  # elements added up in the arrays' own dtype before float64 takes over
-MUCH = 1 << 22  # elements times cost from which a loop runs in parallel parts: about 0.1 ms
-LONG = 256  # elements
-MOST_COSTLY = 12
+BLOCK_ELEMENTS = 4096  # elements added up in the arrays' own dtype before float64 takes over
+PARALLEL_FROM_WORK = (
+    1 << 22
+)  # elements times cost from which a loop runs in parallel parts: about 0.1 ms
+WIDE_FROM_ELEMENTS = 256  # elements
+SLOW_COST = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
 STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}
 # How many times longer one element takes than an addition: 12 for functions of many instructions.
@@ -85,7 +87,7 @@ COSTS = dict.fromkeys(
         binary_cross_entropy_with_logits,
         lgamma,
     ),
-    MOST_COSTLY,
+    SLOW_COST,
 ) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
 PLAIN = {
     0,
@@ -133,7 +135,7 @@ class Kernel:
         self.names.update((v, slots_of(v)) for v in (*self.reads, *self.outs) if v in slots)
         self.env: dict[Value, Scalar] = {}
         self.phases = phases(cluster)
-        self.parallel = threads and work(cluster) >= MUCH
+        self.parallel = threads and work(cluster) >= PARALLEL_FROM_WORK
         self.sums: list[Any] = []  # totals that the parts of a parallel loop add up
         self.finish: list[str] = []  # statements that compute results from these totals
         self.lines: list[str] = []
@@ -359,10 +361,10 @@ class Kernel:
         for i in range(len(sums)):
             self.put(0, f"sum{i} = 0.0")
         arrays = [v for v in self.arguments if any(self.varying(v))]
-        self.put(0, f"for start in range(0, {self.length(0)}, {BLOCK}):")
+        self.put(0, f"for start in range(0, {self.length(0)}, {BLOCK_ELEMENTS}):")
         outer = {v: self.names[v] for v in arrays}
         for v in arrays:
-            self.put(1, f"{outer[v]}_ = {outer[v]}[start:start + {BLOCK}]")
+            self.put(1, f"{outer[v]}_ = {outer[v]}[start:start + {BLOCK_ELEMENTS}]")
             self.names[v] = f"{outer[v]}_"
         for i, s in enumerate(sums):
             self.put(1, f"part{i} = {SHORT[s.outs[0].dtype.name]}(0)")
@@ -499,8 +501,8 @@ def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
     """Whether wide vector registers pay off: slow functions on many consecutive elements."""
     return (
         bool(sizes)
-        and sizes[-1] >= LONG
-        and any(COSTS.get(s.entry, 1) == MOST_COSTLY for s in cluster.steps)
+        and sizes[-1] >= WIDE_FROM_ELEMENTS
+        and any(COSTS.get(s.entry, 1) == SLOW_COST for s in cluster.steps)
     )
 
 

@@ -43,7 +43,7 @@ from rushlight.ops.shape.views import contiguous, transpose
 
 # ops that NumPy computes as fast as a loop for few elements
 SIMPLE = entries(E.add, E.sub, E.mul, E.div, E.neg, E.sqrt, E.maximum, E.minimum)
-MANY = 16  # a loop takes up to this many 0-d values as separate arguments
+MAX_SCALAR_ARGUMENTS = 16  # a loop takes up to this many 0-d values as separate arguments
 
 HEADER = '''"""{title}"""
 import numpy as np
@@ -207,7 +207,7 @@ class Lowering:
 
     def write_kernel(self, cluster: Cluster) -> None:
         kernel = Kernel(cluster, self.wanted(cluster), self.threads)
-        if not cluster.space and len(kernel.arguments) > MANY:
+        if not cluster.space and len(kernel.arguments) > MAX_SCALAR_ARGUMENTS:
             kernel = Kernel(cluster, self.wanted(cluster), slots=self.slotted(kernel))
         name = self.loop(kernel.text(""))
         if name not in self.wholes:

@@ -30,8 +30,8 @@ from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.math.elementwise import add
 from rushlight.ops.shape.views import contiguous, permute, reshape, transpose, unpermute
 
-MANY = 4  # indices per row of the table from which the pass pays off
-SWAPS = {permute.op: unpermute, unpermute.op: permute}  # permutation op -> its inverse
+MIN_LOOKUPS_PER_ROW = 4  # indices per row of the table from which the pass pays off
+INVERSES = {permute.op: unpermute, unpermute.op: permute}  # permutation op -> its inverse
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -134,7 +134,11 @@ class Tables:
         x, index, n, _ = step.args
         product, calls = self.products[x]
         g, w = product.args
-        if index.size < MANY * n or index.shape != x.shape[:-1] or not self.steady(g, w, index):
+        if (
+            index.size < MIN_LOOKUPS_PER_ROW * n
+            or index.shape != x.shape[:-1]
+            or not self.steady(g, w, index)
+        ):
             return None
         for call in reversed(calls):
             index = moved(b, call, index, back=True)
@@ -147,7 +151,11 @@ def added(b: Builder, g: Value, index: Value, n: int) -> Value:
 
 
 def is_small(table: Value, index: Value) -> bool:
-    return table.dtype in REALS and len(index.shape) > 0 and index.size >= MANY * table.shape[0]
+    return (
+        table.dtype in REALS
+        and len(index.shape) > 0
+        and index.size >= MIN_LOOKUPS_PER_ROW * table.shape[0]
+    )
 
 
 def is_product(step: Call) -> bool:
@@ -168,7 +176,7 @@ def moves_rows(step: Call) -> bool:
     last = len(x.shape) - 1
     if step.runs(transpose):
         return last not in (d % (last + 1) for d in step.args[1:])
-    if step.entry in SWAPS:
+    if step.entry in INVERSES:
         return step.args[1][-1] % (last + 1) == last
     in_order = is_reshape(step) or step.runs(contiguous)
     return in_order and out.shape[-1:] == x.shape[-1:] and len(out.shape) > 1 and x.size > 0
@@ -180,7 +188,7 @@ def moved(b: Builder, step: Call, index: Value, back: bool = False) -> Value:
     to = (x if back else out).shape[:-1]
     if step.runs(transpose):
         return b.call(transpose, index, *(d % len(x.shape) for d in step.args[1:]), shape=to)
-    if step.entry in SWAPS:
+    if step.entry in INVERSES:
         dims = tuple(d % len(x.shape) for d in step.args[1][:-1])
-        return b.call(SWAPS[step.entry] if back else step.entry.call, index, dims, shape=to)
+        return b.call(INVERSES[step.entry] if back else step.entry.call, index, dims, shape=to)
     return b.call(reshape, index, to, shape=to)

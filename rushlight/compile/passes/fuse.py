@@ -40,7 +40,7 @@ FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 HEAVY = entries(
     mm, convolution
 )  # never fuse across these: their operands and results go through memory
-LARGEST = 400  # members of a cluster: LLVM's time grows faster than its text
+MAX_STEPS = 400  # members of a cluster: LLVM's time grows faster than its text
 
 
 class Cluster:
@@ -61,7 +61,7 @@ class Cluster:
 
     def admit(self, step: Call | Store) -> bool:
         """Take the step in, if it fits; nothing changes otherwise."""
-        if len(self.steps) >= LARGEST:
+        if len(self.steps) >= MAX_STEPS:
             return False
         before = self.levels.copy(), self.split
         try:

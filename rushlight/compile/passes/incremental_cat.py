@@ -36,8 +36,8 @@ from rushlight.ops.linalg.matmul import linear, mm
 from rushlight.ops.nn.attention import attention
 from rushlight.ops.shape.views import cat, getitem, reshape, view_as_shape
 
-PRODUCTS = entries(linear, mm, attention)  # ops for which the pass pays off
-LARGEST = 1 << 16  # elements of the largest constant that is compared with others
+COSTLY_OPS = entries(linear, mm, attention)  # ops for which the pass pays off
+MAX_CONSTANT_ELEMENTS = 1 << 16  # elements of the largest constant that is compared with others
 
 
 def extend(graph: Graph) -> None:
@@ -134,7 +134,7 @@ class Extension:
         """The constant with these elements. A constant is `Grown` if an earlier constant of at
         least half the length is a prefix.
         """
-        if array.size > LARGEST:
+        if array.size > MAX_CONSTANT_ELEMENTS:
             return Value(array, "constant")
         made = self.constants.setdefault(content(array), Value(array, "constant"))
         self.shapes.add(array.shape)
@@ -242,7 +242,7 @@ class Extension:
         self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]
     ) -> Iterator[Call]:
         """Join old and new rows, for readers of the whole result."""
-        self.pays = self.pays or call.entry in PRODUCTS
+        self.pays = self.pays or call.entry in COSTLY_OPS
         for out, head, tail in zip(call.outs, heads, tails):
             self.grown[out] = Grown(dim, head, tail)
             yield Call(cat.op.name, ((head, tail), dim), (out,), call.line, call.late, ())

@@ -18,9 +18,9 @@ from rushlight.compile.graph import Call, is_view
 from rushlight.kernels.float16 import single
 from rushlight.ops.shape.views import to
 
-SHAKEN = 4  # units in the last place
-NOISE = 32  # a result may differ by this multiple of the change in perturbed runs
-ROUNDED = 2  # the same for perturbed half-precision numbers
+PERTURBED_ULPS = 4  # units in the last place
+NOISE_FACTOR = 32  # a result may differ by this multiple of the change in perturbed runs
+HALF_NOISE_FACTOR = 2  # the same for perturbed half-precision numbers
 SIGN, BITS = np.int16(0x7FFF), {"float16": 0x7C00, "bfloat16": 0x7F80}  # all but the sign; infinity
 
 
@@ -42,7 +42,7 @@ class Noise:
         if a.dtype.kind not in "fc" or not self.floats:
             return a
         return a * (
-            1 + SHAKEN * np.finfo(a.dtype).eps * self.numbers.choice([-1, 1], a.shape)
+            1 + PERTURBED_ULPS * np.finfo(a.dtype).eps * self.numbers.choice([-1, 1], a.shape)
         ).astype(a.dtype)
 
     def after(self, step: Call, a: np.ndarray) -> np.ndarray:

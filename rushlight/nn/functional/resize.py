@@ -307,7 +307,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
     channels become pixels.
 
-    RuntimeError where the channels are no multiple of r r. W. Shi et al., *Real-time single image
+    RuntimeError if the channels are not a multiple of r^2. W. Shi et al., *Real-time single image
     and video super-resolution using an efficient sub-pixel convolutional neural network*, 2016.
 
     >>> rushlight.nn.functional.pixel_shuffle(rushlight.arange(4.).reshape(4, 1, 1), 2)

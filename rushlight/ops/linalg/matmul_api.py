@@ -154,7 +154,7 @@ def addmm(
     alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
+    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not read.
 
     >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.],
     ...     [4.]]), beta=10)
@@ -173,7 +173,7 @@ def addmv(
     alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
 
     >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]),
     ...     beta=10)
@@ -193,7 +193,7 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
-    looked at.
+    read.
 
     >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3,
     ...     1)).flatten()
@@ -252,7 +252,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
 
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
-    """beta input + alpha r; with beta 0 the input is not looked at."""
+    """beta input + alpha r; with beta 0 the input is not read."""
     if r.dtype.category < dtypes.FLOATING:  # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]

@@ -179,7 +179,7 @@ def addbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not
-    looked at.
+    read.
 
     >>> rushlight.addbmm(rushlight.zeros(2, 2), rushlight.ones(3, 2, 4), rushlight.ones(3, 4, 2))
     tensor([[12., 12.],
@@ -207,7 +207,7 @@ def addr(
     alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not looked at.
+    """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not read.
 
     >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3.,
     ...     4.]))
@@ -390,8 +390,8 @@ composite("matrix_power")(with_names(matrix_power, "matrix_power", A="input"))
 
 @composite("linalg_vander", tensor=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x unless
-    told.
+    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x by
+    default.
 
     >>> rushlight.linalg.vander(rushlight.tensor([1, 2, 3]))
     tensor([[1, 1, 1],

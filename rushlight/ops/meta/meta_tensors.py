@@ -286,7 +286,7 @@ def indexes(t: Tensor, op: Op | None) -> bool:
 
 
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
-    """Give the results a node that knows the shapes only."""
+    """Give the results a node with shapes only."""
     edges = [t for t in given if t._node is not None]
     outs = [
         t

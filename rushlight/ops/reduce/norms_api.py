@@ -284,7 +284,7 @@ def matrix_rank(
     """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes
     if `hermitian`.
 
-    rtol is max(m, n) times the dtype's eps unless told, and 0 where only `atol` is given; `tol` is
+    rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is
     another name of atol.
 
     >>> rushlight.linalg.matrix_rank(rushlight.tensor([[1., 2.], [2., 4.]]))

@@ -178,12 +178,14 @@ def beyond_single(squares: Any) -> bool:
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
     return (
-        not np.minimum.reduce(squares, None) > LEAST
+        not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE
         or not np.maximum.reduce(squares, None) < np.inf
     )
 
 
-LEAST = np.float32(2.0**-80)  # squares above this number are normal numbers, with all digits
+MIN_EXACT_SQUARE = np.float32(
+    2.0**-80
+)  # squares above this number are normal numbers, with all digits
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
 

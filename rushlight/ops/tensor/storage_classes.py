@@ -25,7 +25,7 @@ class Storage:
 
     @classmethod
     def on(cls, cells: Any) -> Any:
-        """A storage of this very memory."""
+        """A storage of the same memory."""
         self = object.__new__(cls)
         self.cells = cells
         return self

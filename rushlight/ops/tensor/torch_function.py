@@ -1,9 +1,9 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-A class that inherits from Tensor gets `Asking` as a base between itself and Tensor, with methods
-that call `__torch_function__`. With the first such class, the public functions get a gate: code
-that looks for `__torch_function__` among the arguments. A function object stays the same object,
-with other code (`let_ask`), so earlier imports of it see the gate, too. Inside a gated call, nested
+A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods
+that call `__torch_function__`. With the first such class, public functions get a gate: code that
+looks for `__torch_function__` among the arguments. A function object stays the same object, with
+other code (`add_gate`), so earlier imports of it see the gate, too. Inside a gated call, nested
 calls pass no gate. Programs without such classes have no overhead; a permanent gate would cost each
 op 15 ns, and 70 ns each function composed of ops. In-place functions (`torch.relu_(x)`) have no
 gate, in-place methods have one. Of the attributes, those that are tensors have a gate (`x.T`,
@@ -28,8 +28,8 @@ from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
 from rushlight.core.tensor_copy_pickle import disabled
 
-asleep: ContextVar[Any] = ContextVar(
-    "asleep", default=False
+gates_off: ContextVar[Any] = ContextVar(
+    "gates_off", default=False
 )  # true while gates are off; inside a gated call: the function
 NAMESPACES = (
     "rushlight",
@@ -41,7 +41,7 @@ NAMESPACES = (
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar(
     "modes", default=()
 )  # that are entered, the innermost last
-SILENT = {
+FUNCTIONS_WITHOUT_GATE = {
     "is_tensor",
     "is_storage",
     "tensor",
@@ -67,9 +67,9 @@ SILENT = {
     "is_grad_enabled",
     "is_inference_mode_enabled",
 }
-PLAIN = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
-TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
-APART = {
+PLAIN_CLASSES = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
+TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
+METHODS_WITHOUT_GATE = {
     "__new__",
     "__init__",
     "__init_subclass__",
@@ -83,7 +83,7 @@ APART = {
     "__dlpack_device__",
     "as_subclass",
 }
-SPELLINGS = {
+OPERATOR_METHODS = {
     "add": "add",
     "radd": "add",
     "mul": "mul",
@@ -102,35 +102,35 @@ SPELLINGS = {
     "imul": "mul_",
     "itruediv": "div_",
     "invert": "bitwise_not",
-}  # operator -> the method that classes are told
-made: list[type] = []  # [`Asking`], once a class needs it
-LEARNING = RLock()
+}  # operator -> the method that `__torch_function__` receives
+gated_classes: list[type] = []  # [`Gated`], once a class needs it
+GATE_LOCK = RLock()
 
 
 class DisableTorchFunctionSubclass:
     """Inside this context, functions treat instances of subclasses as plain tensors."""
 
     def __enter__(self) -> None:
-        self.__dict__.setdefault("tokens", []).append(asleep.set(True))
+        self.__dict__.setdefault("tokens", []).append(gates_off.set(True))
 
     def __exit__(self, *exc: object) -> None:
-        asleep.reset(self.tokens.pop())  # type: ignore[attr-defined]
+        gates_off.reset(self.tokens.pop())  # type: ignore[attr-defined]
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 
 
-def asked(args: Iterable[Any]) -> Iterator[Any]:
+def overriding(args: Iterable[Any]) -> Iterator[Any]:
     """The arguments with a `__torch_function__`, also those in lists and tuples."""
     for a in args:
         kind = a.__class__
         if kind is list or kind is tuple:
-            yield from (x for x in a if speaks(x.__class__))
-        elif kind is not Tensor and speaks(kind):
+            yield from (x for x in a if overrides(x.__class__))
+        elif kind is not Tensor and overrides(kind):
             yield a
 
 
-def speaks(kind: type) -> bool:
+def overrides(kind: type) -> bool:
     """Whether gates call this class: subclasses of Tensor by users (not the package's sparse
     tensors), and other classes with `__torch_function__`.
     """
@@ -144,7 +144,7 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
     left, subclasses first.
     """
     found: list[Any] = []
-    for a in asked(args):
+    for a in overriding(args):
         if all(type(a) is not type(b) for b in found):
             place = next(
                 (i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found)
@@ -155,7 +155,7 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
 
 def has_torch_function(relevant_args: Any) -> bool:
     """Whether one of the arguments has its own `__torch_function__`."""
-    return not asleep.get() and any(speaks(type(a)) for a in relevant_args)
+    return not gates_off.get() and any(overrides(type(a)) for a in relevant_args)
 
 
 def has_torch_function_unary(a: Any) -> bool:
@@ -202,7 +202,7 @@ def default(
     """
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    if asleep.get() is func:  # nested calls of rushlight's functions pass no gate
+    if gates_off.get() is func:  # nested calls of rushlight's functions pass no gate
         name = getattr(func, "__name__", func)
         raise TypeError(
             explain(
@@ -211,11 +211,11 @@ def default(
                 f"torch.{name}(x)",
             )
         )
-    token = asleep.set(func)  # as DisableTorchFunctionSubclass does
+    token = gates_off.set(func)  # as DisableTorchFunctionSubclass does
     try:
         return converted(func(*args, **(kwargs or {})), cls, args)
     finally:
-        asleep.reset(token)
+        gates_off.reset(token)
 
 
 def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
@@ -256,7 +256,7 @@ def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
 
-def alike(f: FunctionType) -> FunctionType:
+def copy_of(f: FunctionType) -> FunctionType:
     """Another function that does the same."""
     other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
@@ -269,68 +269,72 @@ def alike(f: FunctionType) -> FunctionType:
     return other
 
 
-def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
+def gate(own: Callable, reported: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
     """(args, kwargs) -> the result of the innermost mode, else of an argument's
-    `__torch_function__`, both called with the function `told`; else of `own`. An operator with an
-    operand of an unknown class calls `own`: it returns NotImplemented, and Python tries the
-    operand's class.
+    `__torch_function__`, both called with the function `reported`; else of `own`. With an operand
+    of an unknown class, an operator calls `own`, which returns NotImplemented; Python then tries
+    the operand's class.
     """
 
     def call(args: tuple, kwargs: dict) -> Any:
         if operator and len(args) == 2 and not known(args[1]):
             return own(*args, **kwargs)
         if modes.get():
-            return by_mode(told, args, kwargs)
-        if not asleep.get():
+            return run_mode(reported, args, kwargs)
+        if not gates_off.get():
             values = (*args, *kwargs.values()) if kwargs else args
-            if not PLAIN.issuperset(map(type, values)) and any(True for _ in asked(values)):
-                return handle_torch_function(told, values, *args, **kwargs)
+            if not PLAIN_CLASSES.issuperset(map(type, values)) and any(
+                True for _ in overriding(values)
+            ):
+                return handle_torch_function(reported, values, *args, **kwargs)
         return own(*args, **kwargs)
 
     return call
 
 
-def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
+def run_mode(reported: Callable, args: tuple, kwargs: dict) -> Any:
     """The result of the innermost mode; calls inside it go to the next outer mode."""
     *outer, mode = modes.get()
     types = tuple([type(a) for a in overloaded((*args, *kwargs.values()))])
     token = modes.set(tuple(outer))
     try:
-        answer = mode.__torch_function__(told, types, args, kwargs)
+        answer = mode.__torch_function__(reported, types, args, kwargs)
     finally:
         modes.reset(token)
     return (
-        handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs)
+        handle_torch_function(reported, (*args, *kwargs.values()), *args, **kwargs)
         if answer is NotImplemented
         else answer
     )
 
 
-def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
-    """Give the function a gate. `told`: the function that `__torch_function__` receives."""
-    own = alike(f)
+def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> None:
+    """Give the function a gate. `reported`: the function that `__torch_function__` receives."""
+    own = copy_of(f)
     f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for who looks
-    f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
+    f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, reported, operator)}
     names = f.__code__.co_freevars
     # last, since other threads may already call the function
     f.__code__ = gate_of(names)(*names).__code__
 
 
-def told_of(name: str, own: Callable) -> tuple[Callable, bool]:
+def reported_method(name: str, own: Callable) -> tuple[Callable, bool]:
     """The method that `__torch_function__` receives, under torch's name for an operator; and
     whether it is an operator.
     """
     operator = name.startswith("__")
-    return (getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own), operator
+    return (
+        getattr(Tensor, OPERATOR_METHODS.get(name.strip("_"), name)) if operator else own
+    ), operator
 
 
-def asking_method(name: str, own: Callable) -> Callable:
+def gated_method(name: str, own: Callable) -> Callable:
     """A method with a gate."""
-    asks = gate(own, *told_of(name, own))
+    call_gate = gate(own, *reported_method(name, own))
 
     @wraps(own)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return asks(args, kwargs)
+        return call_gate(args, kwargs)
 
     return call
 
@@ -338,14 +342,16 @@ def asking_method(name: str, own: Callable) -> Callable:
 def known(value: Any) -> bool:
     return isinstance(
         value, (Tensor, bool, int, float, complex, slice, tuple, list, str, type(None), type(...))
-    ) or speaks(type(value))
+    ) or overrides(type(value))
 
 
-def asking_attribute(own: property) -> property:
+def gated_attribute(own: property) -> property:
     """An attribute with a gate."""
 
     def get(self: Any) -> Any:
-        return own.fget(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
+        return (
+            own.fget(self) if gates_off.get() else handle_torch_function(own.__get__, (self,), self)
+        )
 
     return property(get, own.fset, own.fdel, own.__doc__)
 
@@ -355,8 +361,8 @@ def parts(self: Any) -> Iterator[Any]:
     return iter(self.unbind(0) if self.ndim else Tensor.__iter__(self))
 
 
-def take_part(cls: type) -> None:
-    """Insert `Asking` into the bases of a new subclass of Tensor, unless a base has it already or
+def insert_gated_class(cls: type) -> None:
+    """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or
     `__torch_function__` is disabled.
     """
     if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
@@ -364,34 +370,34 @@ def take_part(cls: type) -> None:
 
 
 def first() -> type:
-    """Make `Asking`, and give the functions gates; once."""
-    with LEARNING:
-        return made[0] if made else learnt()
+    """Make `Gated`, and give the functions gates; once."""
+    with GATE_LOCK:
+        return gated_classes[0] if gated_classes else make_gated_class()
 
 
-def learnt() -> type:
+def make_gated_class() -> type:
     lazy.complete()
     methods, functions = own_methods(), public()
-    functions |= of_layers({f.__name__: f for f in functions})
+    functions |= layer_functions({f.__name__: f for f in functions})
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
             own.__name__ = name  # classes go by the name: `to` is made by a `convert`
-        names[name] = asking_method(name, own)
-    names |= {name: asking_attribute(vars(Tensor)[name]) for name in TENSORS}
-    made.append(
-        type("Asking", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
+        names[name] = gated_method(name, own)
+    names |= {name: gated_attribute(vars(Tensor)[name]) for name in TENSOR_ATTRIBUTES}
+    gated_classes.append(
+        type("Gated", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
     )
-    for f, told in functions.items():
-        let_ask(f, told)
-    return made[0]
+    for f, reported in functions.items():
+        add_gate(f, reported)
+    return gated_classes[0]
 
 
 def own_methods() -> dict[str, FunctionType]:
     """The methods of Tensor that get a gate, by name. A method that is also a public function is
     first replaced by a copy, so that it can have another gate.
     """
-    others = {f: alike(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
+    others = {f: copy_of(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
     for name, own in [*vars(Tensor).items()]:
         if isinstance(own, FunctionType) and own in others:
             setattr(Tensor, name, others[own])
@@ -399,7 +405,7 @@ def own_methods() -> dict[str, FunctionType]:
         name: own
         for name, own in vars(Tensor).items()
         if isinstance(own, FunctionType)
-        and name not in APART
+        and name not in METHODS_WITHOUT_GATE
         and (not name.startswith("_") or name.startswith("__"))
     }
 
@@ -413,13 +419,13 @@ def public() -> dict[FunctionType, Callable]:
         for module in map(import_module, NAMESPACES)
         for key in dir(module)
         if isinstance(f := vars(module).get(key), FunctionType)
-        and key not in SILENT
+        and key not in FUNCTIONS_WITHOUT_GATE
         and not key.startswith("_")
         and not key.endswith("_")
     }
 
 
-def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
+def layer_functions(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
     """The ops that nn's modules call directly, each with the public function of its name."""
     nn = sys.modules["rushlight.nn"]
     for key in dir(nn):  # nn's modules are loaded on first access
@@ -435,11 +441,11 @@ def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
 
 
 @cache
-def methods_ask() -> None:
+def gate_methods() -> None:
     """Give the methods of plain tensors gates, too, for modes."""
     first()
     for name, f in own_methods().items():
-        let_ask(f, *told_of(name, f))
+        add_gate(f, *reported_method(name, f))
 
 
 class TorchFunctionMode:
@@ -465,7 +471,7 @@ class TorchFunctionMode:
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> TorchFunctionMode:
-        methods_ask()
+        gate_methods()
         self.__dict__.setdefault("tokens", []).append(modes.set((*modes.get(), self)))
         return self
 

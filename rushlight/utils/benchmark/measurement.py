@@ -19,12 +19,15 @@ UNITS = {
     "ms": ("millisecond", 1e-3),
     "s": ("second", 1),
 }
-SHAKY, VERY_SHAKY = 0.1, 0.25  # from where on the middle half, over the median, deserves a warning
-FINEST, MOST_DIGITS = (
+UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = (
+    0.1,
+    0.25,
+)  # from where on the middle half, over the median, deserves a warning
+MIN_INTERVAL_SECONDS, MAX_DIGITS = (
     25e-9,
     5,
 )  # seconds: no interval is trusted to be smaller; digits: nor is a number
-NORMAL = 1.645  # 90 % of a normal distribution lie within this many standard deviations
+NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lie within this many standard deviations
 
 
 @dataclass(repr=False, frozen=True)
@@ -114,10 +117,12 @@ class Measurement:
         """
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : math.ceil(3 * n / 4)]
-        interval = max(NORMAL * float(np.std(middle)) / math.sqrt(len(middle)), FINEST)
-        return min(max(math.floor(math.log10(self.median / interval)), 1), MOST_DIGITS)
+        interval = max(
+            NORMAL_QUANTILE * float(np.std(middle)) / math.sqrt(len(middle)), MIN_INTERVAL_SECONDS
+        )
+        return min(max(math.floor(math.log10(self.median / interval)), 1), MAX_DIGITS)
 
-    def meets_confidence(self, threshold: float = SHAKY) -> bool:
+    def meets_confidence(self, threshold: float = UNRELIABLE_SPREAD) -> bool:
         """Whether the middle half is narrower than this part of the median."""
         return self.iqr / self.median < threshold
 
@@ -150,7 +155,7 @@ class Measurement:
             f"{threads} thread{'s' * (threads > 1)}"
         )
         if self.has_warnings:
-            steady = self.meets_confidence(VERY_SHAKY)
+            steady = self.meets_confidence(VERY_UNRELIABLE_SPREAD)
             lines.append(
                 f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the "
                 "median measurement."

@@ -74,8 +74,8 @@ class Timer:
     def blocked_autorange(
         self, callback: Callback | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Measure for `min_run_time` seconds, in blocks of so many runs that the clock's overhead
-        is negligible.
+        """Measure for `min_run_time` seconds, in blocks of runs large enough that the clock's
+        overhead is negligible.
         """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._runs(min_run_time)

@@ -125,7 +125,7 @@ class Outbox:
 
 
 def packed_error(index: int, caught: Caught) -> Packed:
-    """The message of an error; a RuntimeError where its class cannot be pickled."""
+    """The message of an error; a RuntimeError if its class cannot be pickled."""
     try:
         return packed((index, ERROR, caught))
     except Exception:

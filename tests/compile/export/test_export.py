@@ -177,7 +177,7 @@ def test_graph_breaks_are_named(tmp_path):
 
     with pytest.raises(CannotCompile, match=r"test_export.py:\d+"):
         torch.export(f, torch.ones(2), tmp_path / "f")
-    with pytest.raises(ValueError, match="is no name that Python can import"):
+    with pytest.raises(ValueError, match="is not a name that Python can import"):
         torch.export(nn.Linear(1, 1), torch.ones(1, 1), tmp_path / "my-model")
     assert not list(tmp_path.iterdir())
 
@@ -302,7 +302,8 @@ def test_attributes_that_change_are_named_with_a_hint(tmp_path):
             return x + self.calls
 
     with pytest.raises(
-        CannotCompile, match=r"'calls'(.|\n)*hint: let the model store values that change in buffers"
+        CannotCompile,
+        match=r"'calls'(.|\n)*hint: let the model store values that change in buffers",
     ):
         torch.export(Changing(), torch.ones(2), tmp_path / "changing")
 
