@@ -139,7 +139,7 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """["inductor"]: the name under which programs ask for this compiler.
+    """["inductor"]: the name of this compiler in torch programs.
 
     >>> rushlight.compiler.list_backends()
     ['inductor']

@@ -34,7 +34,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     cluster's log-probability is added to its result. input (N, in_features), target (N,), or
     (in_features,) and () -> (output (N,), loss): the log-probabilities of the targets, and minus
     their mean. ValueError unless the cutoffs increase from 1 to n_classes - 1; RuntimeError for
-    sizes that do not fit and targets that are no class indices.
+    sizes that do not fit and targets that are not class indices.
 
     E. Grave et al., Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 

@@ -65,7 +65,7 @@ def export(
 
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a
     tensor or NumPy array, or a tuple of arguments. Inputs must have the example's shapes and
-    dtypes; arguments that are no tensors become part of the program. The folder is written under
+    dtypes; arguments that are not tensors become part of the program. The folder is written under
     another name and then renamed. Returns its path. The folder's `model` runs NumPy until compiling
     pays (`CALLS`, `ready()`: see its __init__.py).
 
