@@ -12,9 +12,7 @@ refused: list[Exception] = []  # why Numba could not be imported
 
 @cache
 def has_numba() -> bool:
-    """Whether loops can be compiled. Tested on first use, since `importlib.util` takes 0.5 ms to
-    import.
-    """
+    """Whether loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
     return not refused and find_spec("numba") is not None

@@ -66,7 +66,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        try:  # 0.2 us; `self.weight` takes 1 us, since it calls __getattr__
+        try:  # faster than `self.weight`, which calls __getattr__
             own = self._parameters
             weight, bias = own["weight"], own["bias"]
         except (

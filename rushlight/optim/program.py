@@ -256,7 +256,7 @@ class Buffers(threading.local):
     def get(self, like: ndarray, count: int) -> list[ndarray]:
         if like.size > BLOCK_ELEMENTS:
             return [np.empty(like.shape, like.dtype) for _ in range(count)]
-        key = like.shape, like.dtype.num, count  # a dtype is hashed in 100 ns
+        key = like.shape, like.dtype.num, count  # hashing a dtype is slow
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= 64:

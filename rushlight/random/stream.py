@@ -4,7 +4,7 @@ torch."""
 from __future__ import annotations
 
 import os
-from _thread import RLock  # threading's, without 1 ms for that module
+from _thread import RLock  # threading's lock, without importing that module
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -351,7 +351,8 @@ def multilabel_margin_loss(
     is_label = np.zeros(y.shape, bool)
     rows = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     is_label[rows[~ended], y[~ended]] = True
-    most = np.count_nonzero(~ended, 1).max(initial=0)  # 2 labels of 256: 0.2 ms, with all 18
+    # labels usually fill only a few of the columns
+    most = np.count_nonzero(~ended, 1).max(initial=0)
     ended, y = ended[:, :most], y[:, :most]
     x = reshape(input, (-1, c))
     own = x.gather(1, from_array(np.where(ended, 0, y)))

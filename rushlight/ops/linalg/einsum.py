@@ -249,7 +249,7 @@ def contract(
     if whole and rows and columns and order.index(columns[-1]) < order.index(rows[0]):
         a, in_a, rows, b, in_b, columns = b, in_b, columns, a, in_a, rows
     out = "".join(batch + rows + columns)
-    if not out:  # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
+    if not out:  # BLAS is slow for products of 100,000 x 1 with 1 x 1
         return dot(
             *[reshape(ordered(t, own, inner), (-1,)) for t, own in ((a, in_a), (b, in_b))]
         ), out

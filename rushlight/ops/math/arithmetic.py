@@ -334,7 +334,7 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         and unrecorded(input, ())
     ):
         try:
-            a.clip(min, max, out=a)  # no copy: of 16 x 16 in 3.5 us, not 6
+            a.clip(min, max, out=a)  # in place, without a copy
         except ValueError:
             pass  # several elements share memory: the general path raises torch's error
         else:

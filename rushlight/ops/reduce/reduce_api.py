@@ -216,7 +216,7 @@ def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
     if keepdim:
         return x
     if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
-        x._array = x._array.squeeze(dims)  # no view: 8 us sooner
+        x._array = x._array.squeeze(dims)  # without making a view
         return x
     return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 

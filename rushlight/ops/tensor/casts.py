@@ -162,7 +162,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """
     if (value.__class__ is int or value.__class__ is float) and unrecorded(
         input, ()
-    ):  # 14 us become 8
+    ):  # the fast path
         write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
         return input
     return copy_(input, one_value(value, input, "fill_"))

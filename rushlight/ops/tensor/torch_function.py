@@ -4,10 +4,9 @@ A class that inherits from Tensor gets `Gated` as a base between itself and Tens
 that call `__torch_function__`. With the first such class, public functions get a gate: code that
 looks for `__torch_function__` among the arguments. A function object stays the same object, with
 other code (`add_gate`), so earlier imports of it see the gate, too. Inside a gated call, nested
-calls pass no gate. Programs without such classes have no overhead; a permanent gate would cost each
-op 15 ns, and 70 ns each function composed of ops. In-place functions (`torch.relu_(x)`) have no
-gate, in-place methods have one. Of the attributes, those that are tensors have a gate (`x.T`,
-`x.data`), `x.shape` and so on have none.
+calls pass no gate. Programs without such classes have no overhead, which a permanent gate would
+cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
+attributes, those that are tensors have a gate (`x.T`, `x.data`), `x.shape` and so on have none.
 """
 
 from __future__ import annotations
