@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-CHECK = "`rushlight check script.py` lists what a script needs"
+CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
 INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
@@ -107,7 +107,7 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
     like = nearest(name.rpartition(".")[2], known)
-    return f"the nearest it has is {path}.{like}" if like else CHECK
+    return f"did you mean {path}.{like}?" if like else CHECK
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

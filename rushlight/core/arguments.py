@@ -418,7 +418,9 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
         raise RuntimeError(
             explain(
                 f"{what}, but got {names}",
-                "convert one with .to(dtype)",
+                "convert float64 (NumPy's default) to float32: x.float()"
+                if {d.str[1:] for d in found} == {"f4", "f8"}
+                else "convert one with .to(dtype)",
                 inputs=", ".join(describe(t) for t in tensors),
             )
         )

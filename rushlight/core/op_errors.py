@@ -64,7 +64,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(
             explain(
                 mismatch(tensors),
-                "make them equal, or 1, counted from the last dimension: "
+                "make the sizes equal or 1, aligned at the last dimension: "
                 "reshape(), unsqueeze() or .T",
                 **facts,
             )
@@ -137,17 +137,17 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
         return (
-            f"count from 0 to {n - 1}, or from -1 backwards"
+            f"indices are 0 to {n - 1}, or -1 to {-n}"
             if n
-            else "it has no elements: ask len(x) before"
+            else "the dimension has no elements: check len(x) first"
         )
     if x is None:
         return ""
     if what.startswith("too many indices"):
-        return f"the shape is {x.shape}: give at most {x.ndim}"
+        return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
     return (
-        f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions"
+        f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions"
         if mask
         else ""
     )
@@ -162,7 +162,7 @@ def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
     return IndexError(
         explain(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
+            f"dimensions are 0 to {n - 1}, or -1 to {-n}",
             **facts,
         )
     )

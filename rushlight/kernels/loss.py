@@ -100,8 +100,7 @@ def kept_classes(
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
         raise IndexError(
-            f"Target {wrong[0]} is out of bounds; hint: there are {classes} classes, number them "
-            f"from 0 to {classes - 1}"
+            f"Target {wrong[0]} is out of bounds; hint: classes are 0 to {classes - 1}"
         )
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 

@@ -60,9 +60,9 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.shape[-1] == y.shape[-2]:
             raise  # it is leading dimensions that do not broadcast
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the first's "
-            "last size "
-            "must be the second's size before the last: transpose one?"
+            f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
+            f"sizes differ ({x.shape[-1]} and {y.shape[-2]}): "
+            + ("did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "transpose one?")
         ) from None
 
 
@@ -212,13 +212,16 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                 f"{weight.ndim}D; hint: "
                 "x.reshape(1)"
             )
-        n = x.shape[-1]
+        n, wanted = x.shape[-1], weight.shape[-1]
         raise ValueError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
-            f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
-            f"the weight takes {weight.shape[-1]}; hint: make the layer take {n} "
-            f"(in_features={n}), or the "
-            f"tensor before it have {weight.shape[-1]}"
+            f"{wanted}x{weight.shape[0]}): the input has {n} features, "
+            f"the weight takes {wanted}; hint: "
+            + (
+                "flatten the input first: x.flatten(1), or nn.Flatten()"
+                if prod(x.shape[1:]) == wanted
+                else f"use in_features={n}, or an input with {wanted} features"
+            )
         )
     if (
         bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype

@@ -35,9 +35,8 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         return without_copy(x, shape)
     except ValueError as error:
         raise RuntimeError(
-            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}, and -1 stands for "
-            "what is "
-            "left"
+            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
+            "the remaining size"
         ) from error
 
 

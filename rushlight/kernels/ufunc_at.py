@@ -97,8 +97,8 @@ def check_index(
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
         raise kind(
-            f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; hint: count "
-            f"from 0 to {n - 1}"
+            f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; hint: "
+            f"indices are 0 to {n - 1}"
         )
 
 

@@ -289,7 +289,7 @@ class _InstanceNorm(_NormBase):
                 explain(
                     f"expected input's size at dim={0 if alone else 1} to match num_features "
                     f"({self.num_features}), but got: {c}.",
-                    f"make the layer take {c} (num_features={c})",
+                    f"use num_features={c}",
                 )
             )
         out = F.instance_norm(

@@ -223,7 +223,7 @@ class RNNBase(Module):
                 explain(
                     f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
                     f"{x.size(-1)}",
-                    f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
+                    f"use input_size={x.size(-1)}",
                     input=tuple(x.shape),
                 )
             )

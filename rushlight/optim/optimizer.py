@@ -160,7 +160,7 @@ class Optimizer(Suggesting):
         ):  # a ParameterList can be read
             raise TypeError(
                 explain(
-                    f"'{type(params).__name__}' object is not iterable", "give model.parameters()"
+                    f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"
                 )
             )
         groups = list(params)
@@ -168,7 +168,8 @@ class Optimizer(Suggesting):
             raise ValueError(
                 explain(
                     "optimizer got an empty parameter list",
-                    "give model.parameters(); a generator can be read only once",
+                    "pass model.parameters(); layers in a plain list are not found: use "
+                    "nn.ModuleList; a generator can be read only once",
                 )
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:

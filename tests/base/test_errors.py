@@ -39,7 +39,7 @@ def test_what_an_object_carries_over_is_named():
     net = Recurrent()
     net(torch.ones(1, 2)).backward()
     told = lines_of(error_of(lambda: net(torch.ones(1, 2)).backward()))
-    assert told["tensor"] == "net.state, of shape (1, 2), has outlived its graph"
+    assert told["tensor"] == "net.state, of shape (1, 2); an earlier backward() freed its graph"
     assert told["made at"].endswith("# the state")
     assert "detach()" in told["hint"]
 
@@ -221,7 +221,7 @@ SHAPES = {
     "GRUCell": (lambda: nn.GRUCell(3, 2), (1, 4), ("3", "4", "input_size=4")),
     "MultiheadAttention": (lambda: Attends(), (5, 1, 6), ("6", "4", "embed_dim=6")),
     "Bilinear": (lambda: Pairs(), (8, 4), ("3", "4", "in1_features=4")),
-    "Own": (Own, (8, 5), ("8x5", "3x4", "last size")),
+    "Own": (Own, (8, 5), ("8x5", "3x4", "inner sizes differ (5 and 3)")),
 }
 
 
@@ -283,10 +283,10 @@ MISTAKES = {
     "nn.Sequential(nn.Linear(2, 2), F.relu)": (TypeError, "nn.ReLU() for relu"),
     "nn.Sequential([nn.Linear(2, 2)])": (TypeError, "nn.Sequential(*layers)"),
     "nn.Linear(2, 2).load_state_dict(nn.Linear(2, 2))": (TypeError, "model.state_dict()"),
-    f"{TWO}[2]": (IndexError, "count from 0 to 1"),
-    f"{TWO}[torch.tensor([0, 5])]": (IndexError, "count from 0 to 1"),
+    f"{TWO}[2]": (IndexError, "indices are 0 to 1"),
+    f"{TWO}[torch.tensor([0, 5])]": (IndexError, "indices are 0 to 1"),
     f"{TWO}[0, 0, 0]": (IndexError, "the shape is (2, 3)"),
-    f"{TWO}[torch.tensor([True])]": (IndexError, "a mask has the shape"),
+    f"{TWO}[torch.tensor([True])]": (IndexError, "the mask must have the tensor's shape"),
     f"F.cross_entropy({TWO}, torch.tensor([1]))": (ValueError, "one class for each row"),
     "F.one_hot(torch.tensor([3]), 2)": (RuntimeError, "num classes: 2"),
     "torch.ones(2, device='cuda')": (AssertionError, "if torch.cuda.is_available()"),
@@ -295,6 +295,14 @@ MISTAKES = {
     "nn.LSTM(4, 5)(torch.ones(3, 2, 4), torch.ones(1, 2, 5))": (IndexError, "(h_0, c_0)"),
     "nn.MultiheadAttention(10, 3)": (AssertionError, "num heads: 3"),
     "nn.Dropout(1.5)": (ValueError, "0.5"),
+    "nn.Linear(24, 2)(torch.ones(5, 2, 3, 4))": (RuntimeError, "x.flatten(1)"),
+    "nn.Conv2d(3, 8, 3)(torch.ones(2, 9, 9, 3))": (RuntimeError, "x.movedim(-1, -3)"),
+    f"F.cross_entropy(torch.tensor([1, 2]), {TWO})": (NotImplementedError, "swapped?"),
+    f"F.cross_entropy({TWO}, {TWO}.long())": (RuntimeError, "target.argmax(1)"),
+    "nn.Linear(2, 2)(torch.ones(1, 2).double())": (RuntimeError, "x.float()"),
+    "nn.Conv1d(1, 1, 1)(torch.ones(1, 1, 1).double())": (RuntimeError, "x.float()"),
+    "optim.SGD(nn.Module().parameters())": (ValueError, "nn.ModuleList"),
+    f"{TWO} @ {TWO}": (RuntimeError, "A @ B.mT"),
 }
 
 

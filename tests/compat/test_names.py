@@ -258,7 +258,7 @@ def test_what_the_backends_say():
     [
         (
             lambda: rushlight.nn.functional.soft_max,
-            "the nearest it has is torch.nn.functional.softmax",
+            "did you mean torch.nn.functional.softmax?",
         ),
         (lambda: rushlight.cuda.is_availabel, "torch.cuda.is_available"),
         (lambda: rushlight.eig, "torch.linalg.eig"),

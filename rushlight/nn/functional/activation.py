@@ -324,7 +324,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 explain(
                     "Mismatch of parameter numbers and input channel size. Found parameter "
                     f"numbers = {n} and channel size = {channels}.",
-                    f"make the layer take {channels} (num_parameters={channels}), or 1 for all",
+                    f"use num_parameters={channels}, or 1 for all channels",
                 )
             )
     if weight._array.ndim and ndim != 2:

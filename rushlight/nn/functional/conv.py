@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
@@ -105,7 +106,9 @@ def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
             raise RuntimeError(
                 explain(
                     f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
-                    "convert one with .to(dtype)",
+                    "convert the input, float64 is NumPy's default: x.float()"
+                    if input.dtype is dtypes.float64
+                    else "convert one with .to(dtype)",
                 )
             )
 
@@ -219,9 +222,7 @@ def check_transposed(
             explain(
                 f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
                 f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
-                f"make the layer take {channels} (in_channels={channels}), or bring dimension 1 "
-                "of the "
-                f"input to {wanted}",
+                f"use in_channels={channels}, or an input with {wanted} channels (dimension 1)",
             )
         )
     for o, s, d in zip(extra, stride, dilation):

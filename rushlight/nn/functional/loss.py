@@ -516,6 +516,13 @@ def cross_entropy(
         raise RuntimeError(
             explain("cross_entropy: expected an input of 1 or more dimensions, but got 0")
         )
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(
+            explain(
+                f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
+                "the first argument are the logits, floats; the second are the classes: swapped?",
+            )
+        )
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
     if input._array.shape == target._array.shape:
@@ -550,8 +557,7 @@ def soft_cross_entropy(
             explain(
                 "Expected floating point type for target with class probabilities, got "
                 f"{target.dtype}",
-                "a target of the input's shape holds probabilities; class numbers lack its "
-                "dimension 1",
+                "pass class indices, target.argmax(1), or float probabilities, target.float()",
             )
         )
     if ignore_index >= 0:

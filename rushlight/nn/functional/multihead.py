@@ -335,7 +335,7 @@ def check_sizes(
         raise AssertionError(
             explain(
                 f"was expecting embedding dimension of {embed_dim}, but got {size}",
-                f"make the layer take {size} (embed_dim={size})",
+                f"use embed_dim={size}",
                 query=tuple(query.shape),
             )
         )

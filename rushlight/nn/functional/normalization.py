@@ -381,7 +381,7 @@ def group_norm(
                     "input, "
                     f"but got {what} of shape {list(t.shape)} and input of shape "
                     f"{list(input.shape)}",
-                    f"make the layer take {c} (num_channels={c})",
+                    f"use num_channels={c}",
                 )
             )
     if n * (c // num_groups) * prod(size) == 1:
