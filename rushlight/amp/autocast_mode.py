@@ -12,21 +12,11 @@ from rushlight.amp.autocast_policy import converted, current, install
 from rushlight.base.dtypes import bfloat16, dtype, float16
 from rushlight.base.errors import explain
 
-Setting = tuple[
-    bool, dtype, bool
-]  # whether it is on, the lower precision, whether casts may be kept
+# whether it is on, the lower precision, whether casts may be kept
+Setting = tuple[bool, dtype, bool]
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
-OTHER_DEVICES = (
-    "cuda",
-    "mtia",
-    "maia",
-    "xpu",
-    "hpu",
-    "mps",
-    "ipu",
-    "xla",
-    "privateuseone",
-)  # torch's other devices
+# torch's other devices
+OTHER_DEVICES = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")
 
 
 def put(setting: Setting) -> tuple[Token, Token]:

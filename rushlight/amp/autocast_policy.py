@@ -29,9 +29,8 @@ from rushlight.ops.linalg import einsum
 from rushlight.ops.linalg.matmul import dot, linear, mm
 from rushlight.ops.nn.conv import convolution
 
-current: ContextVar[dtype | None] = ContextVar(
-    "autocast", default=None
-)  # the lower precision; None outside of autocast
+# the lower precision; None outside of autocast
+current: ContextVar[dtype | None] = ContextVar("autocast", default=None)
 
 LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot __matmul__ __rmatmul__ linear convolution
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
@@ -49,12 +48,8 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 
-PRODUCTS = (
-    "linalg.einsum",
-    "reduce.covariance",
-    "linalg.low_rank",
-    "linalg.products_api",
-)  # in ops: functions that are composed of products in torch, too
+# in ops: functions that are composed of products in torch, too
+PRODUCTS = ("linalg.einsum", "reduce.covariance", "linalg.low_rank", "linalg.products_api")
 
 ELIGIBLE = frozenset({float32, float16, bfloat16})
 

@@ -81,9 +81,8 @@ class CustomOp:
             return self.kernels["composite"](*given.args, **given.kwargs)
         if mode().batch is not None and self._function.vmap is Function.vmap:
             for t in tree_leaves((args, kwargs)):
-                if hasattr(
-                    getattr(t, "_array", None), "level"
-                ):  # of vmap, for which nothing is registered
+                # of vmap, for which nothing is registered
+                if hasattr(getattr(t, "_array", None), "level"):
                     return t._array.one_by_one(self, args, kwargs)
         if self._mutates:
             with no_grad():

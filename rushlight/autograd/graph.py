@@ -96,9 +96,8 @@ class saved_tensors_hooks(Setting, Inner):
 
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            is_number = (
-                item._array.ndim == 0 and item._node is None
-            )  # the 3 of x ** 3 is not packed
+            # the 3 of x ** 3 is not packed
+            is_number = item._array.ndim == 0 and item._node is None
             return (
                 item
                 if is_number
@@ -128,9 +127,8 @@ class saved_tensors_hooks(Setting, Inner):
                 isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now)
                 for p, now in zip(packed, node.saved)
             ):
-                noted = getattr(
-                    node, "_writes", ()
-                )  # the output's write log: a write to it does not change the copy
+                # the output's write log: a write to it does not change the copy
+                noted = getattr(node, "_writes", ())
                 node._writes = (
                     [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
                 )

@@ -66,8 +66,6 @@ def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
     memory, start = (memory, start) if whole else (memory[start:end], 0)
     key = "memory", address(memory), len(memory)
     if key not in memo:
-        memo[key] = (
-            memory.copy(),
-            memory,
-        )  # the original is kept alive, so that its address is not reused
+        # the original is kept alive, so that its address is not reused
+        memo[key] = (memory.copy(), memory)
     return ndarray(array.shape, array.dtype, memo[key][0], start, array.strides), key

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-MIN_ARRAY_BYTES, MAX_POOL_BYTES = (
-    1 << 20,
-    1 << 29,
-)  # bytes: of an array that is remembered; of all of them
+# the smallest array in the pool; the largest sum of all arrays
+MIN_ARRAY_BYTES, MAX_POOL_BYTES = (1 << 20, 1 << 29)
 CACHE_LINE_BYTES = 64  # bytes
 
 

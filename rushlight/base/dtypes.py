@@ -51,9 +51,8 @@ class dtype:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        if hasattr(
-            np, name
-        ):  # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        if hasattr(np, name):
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -296,10 +295,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         )
     if high is complex64 and low is float64:
         return complex128
-    if (low.category, low.itemsize) == (
-        high.category,
-        high.itemsize,
-    ):  # uint8, int8 or float16, bfloat16
+    # uint8, int8 or float16, bfloat16
+    if (low.category, low.itemsize) == (high.category, high.itemsize):
         return float32 if high.is_floating_point else int16
     return high
 

@@ -18,9 +18,8 @@ F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
-DEMO = (
-    PACKAGE + "demo" + os.sep
-)  # the demo is a program that uses the library: its statements count as the user's
+# the demo is a program that uses the library: its statements count as the user's
+DEMO = PACKAGE + "demo" + os.sep
 
 
 @lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
@@ -260,9 +259,8 @@ def suggesting(
         try:
             return f(*args, **kwargs)
         except AttributeError as error:
-            if hasattr(
-                error, "instead"
-            ):  # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
+            # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
+            if hasattr(error, "instead"):
                 return error.instead(f, args, kwargs)
             check_given(f, args, kwargs, error)
             raise

@@ -49,9 +49,8 @@ def fail(error: BaseException) -> int:
     ):
         trace = trace.tb_next
     if sys.excepthook is sys.__excepthook__:
-        traceback.print_exception(
-            type(error), error, trace
-        )  # finds the lines of notebook cells, too
+        # finds the lines of notebook cells, too
+        traceback.print_exception(type(error), error, trace)
     else:
         sys.excepthook(type(error), error, trace)
     return 1

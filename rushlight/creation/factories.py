@@ -46,9 +46,8 @@ def made(
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    plain = array.__class__ is not np.ndarray and not hasattr(
-        type(array), "run"
-    )  # a Batch of vmap has `run`
+    # a Batch of vmap has `run`
+    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
         t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
@@ -263,9 +262,8 @@ def from_dlpack(other: Any) -> Tensor:
         return from_array(other._array)  # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
-    array = np.from_dlpack(
-        Capsule(other)
-    )  # without the writeable flag: NumPy makes arrays from a capsule read-only
+    # without the writeable flag: NumPy makes arrays from a capsule read-only
+    array = np.from_dlpack(Capsule(other))
     facts = array.__array_interface__
     return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
 
@@ -401,9 +399,8 @@ def like(
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        return room_like(
-            array, d, np.zeros
-        )  # np.zeros gets zeroed pages from the system, without writing them
+        # np.zeros gets zeroed pages from the system, without writing them
+        return room_like(array, d, np.zeros)
     r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
@@ -416,9 +413,8 @@ def beside(like: Any, array: Any) -> Any:
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
-FILLING: set[str] = (
-    set()
-)  # contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+# contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+FILLING: set[str] = set()
 
 
 def unset(array: np.ndarray) -> np.ndarray:
@@ -623,9 +619,8 @@ def new_like(create: Callable) -> Callable:
 
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        chosen = (
-            "device" in options if self.is_meta else create is tensor
-        )  # samples of vmap share the numbers given
+        # samples of vmap share the numbers given
+        chosen = "device" in options if self.is_meta else create is tensor
         if not chosen:
             t._array = beside(self._array, t._array)
         return t

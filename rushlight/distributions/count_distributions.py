@@ -251,9 +251,8 @@ class Multinomial(OfCategorical):
     )
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = self._categorical.sample(
-            (self.total_count, *sample_shape)
-        )  # (n, *sample, *batch)
+        # (n, *sample, *batch)
+        drawn: Any = self._categorical.sample((self.total_count, *sample_shape))
         drawn = drawn.permute(*range(1, drawn.dim()), 0)
         counts = rushlight.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype)
         counts = counts.scatter_add(-1, drawn, rushlight.ones_like(drawn))

@@ -50,9 +50,8 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not is_dependent(
-                    constraint
-                ):  # derived ones are valid, too
+                # derived ones are valid, too
+                if name in self.__dict__ and not is_dependent(constraint):
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:

@@ -349,9 +349,8 @@ class Wishart(OfMatrix, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, df = self.checked(value), self._event_shape[-1], self.df
-        log_det = rushlight.linalg.slogdet(
-            x
-        ).logabsdet  # x as a full matrix, so that both triangles get a gradient
+        # x as a full matrix, so that both triangles get a gradient
+        log_det = rushlight.linalg.slogdet(x).logabsdet
         trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
             -df * (n * math.log(2) / 2 + self.half_log_det())

@@ -145,17 +145,15 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Stacks of matrices: the batch is one more dimension of the stack."""
     found = flat(parts)
     ndim = max(p.ndim for p in found)
-    apart = (
-        len({p.ndim for p in found}) > 1
-    )  # of several outputs, each has another one's leading dimensions
+    # of several outputs, each has another one's leading dimensions
+    apart = len({p.ndim for p in found}) > 1
     if any(p.ndim < 2 for p in found) or (apart and "outputs" in op.options):
         return one_by_one(op, level, parts, settings)
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    return [
-        t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made
-    ]  # left out for all samples
+    # left out for all samples
+    return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:

@@ -50,9 +50,8 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unbind)
 def unbind(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    return view_functions.unbind(
-        parts[0].value, settings[0] + 1
-    )  # views of the input, unlike the outputs of the batched op
+    # views of the input, unlike the outputs of the batched op
+    return view_functions.unbind(parts[0].value, settings[0] + 1)
 
 
 @rule(shape.split_sizes)

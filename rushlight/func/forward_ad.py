@@ -49,10 +49,8 @@ class Tangents(dict):
         return made
 
     def __reduce__(self) -> tuple:
-        return (
-            Tangents,
-            (),
-        )  # copied and unpickled tensors have no tangents: levels belong to the running program
+        # copied and unpickled tensors have no tangents: levels belong to the running program
+        return (Tangents, ())
 
 
 class Level(Inner):
@@ -72,9 +70,8 @@ class Level(Inner):
         self.depth = 0 if m.batch is None else m.batch.depth  # of the vmap around the level
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
-        self.held: WeakSet = (
-            WeakSet()
-        )  # the `Tangents` that have a tangent of this level: removed by `close`
+        # the `Tangents` that have a tangent of this level: removed by `close`
+        self.held: WeakSet = WeakSet()
         self.token = current.set(m.but(watch=self))
         self.modes: tuple = None, None  # cache of `inside`: its last argument and result
 

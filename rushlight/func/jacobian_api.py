@@ -198,9 +198,8 @@ def hessian(
         return one_number(func(*xs), "hessian").reshape(())
 
     def gradient(*xs: Tensor) -> Any:
-        if (
-            outer_jacobian_strategy == "forward-mode"
-        ):  # the gradient of dual numbers, also inside no_grad
+        # the gradient of dual numbers, also inside no_grad
+        if outer_jacobian_strategy == "forward-mode":
             found = vjp_transform.grad(number, tuple(range(len(xs))))(*xs)
             return found if isinstance(inputs, tuple) else found[0]
         y = one_number(func(*xs), "hessian")

@@ -38,9 +38,8 @@ class Variables(within):
 
     def __init__(self) -> None:
         super().__init__(grad=True, inference=-abs(mode().inference))
-        self.outside = (
-            mode().grad
-        )  # grad mode outside: whether outer derivatives need the results recorded
+        # grad mode outside: whether outer derivatives need the results recorded
+        self.outside = mode().grad
         self.starts: list[Start] = []
 
     def __enter__(self) -> Variables:

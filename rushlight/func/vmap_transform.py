@@ -78,9 +78,8 @@ def vmap(
             return one_run(func, randomness, stop - start, part, dims, spec, kwargs, out_dims)
 
         step = chunk_size or max(size, 1)
-        again = (
-            get_rng_state() if randomness == "same" and step < size else None
-        )  # all chunks draw the same numbers
+        # all chunks draw the same numbers
+        again = get_rng_state() if randomness == "same" and step < size else None
         chunks = []
         for start in range(0, max(size, 1), step):
             if again is not None:

@@ -26,9 +26,8 @@ HOMES = {
     ".linalg": "torch.linalg",
     ".fft": "torch.fft",
 }
-WRAPPED: dict[
-    tuple[int, str], None
-] = {}  # (id of a module's globals, name) of functions that stay whole, by `wrap`
+# (id of a module's globals, name) of functions that stay whole, by `wrap`
+WRAPPED: dict[tuple[int, str], None] = {}
 WHOLE = (
     "functions that stay whole"  # the key in the namespace of a graph's code that lists such names
 )
@@ -72,9 +71,8 @@ def path_of(function: Any) -> str:
     return paths().get(id(function), f"{module}.{name}")
 
 
-Take = Callable[
-    [str, Any, tuple, dict], Any
-]  # (kind, target, args, kwargs) -> a proxy; None if no argument is a proxy
+# (kind, target, args, kwargs) -> a proxy; None if no argument is a proxy
+Take = Callable[[str, Any, tuple, dict], Any]
 
 
 def recording(f: Any, take: Take, kind: str = "call_function", target: Any = None) -> Any:

@@ -283,9 +283,8 @@ class Graph:
         to.
         """
         arguments, body, gives = ["self"], [], ""
-        last = {
-            used: node for node in self.nodes for used in node.all_input_nodes
-        }  # who uses each value last
+        # who uses each value last
+        last = {used: node for node in self.nodes for used in node.all_input_nodes}
         for node in self.nodes:
             if node.op == "placeholder":
                 said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""

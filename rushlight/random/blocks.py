@@ -10,9 +10,8 @@ from rushlight.base.dtypes import of
 
 Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has such types, but is slow to import
-BLOCK = (
-    32 * 624
-)  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+# elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+BLOCK = 32 * 624
 _KINDS = {
     "f": "floating",
     "c": "complex",

@@ -97,9 +97,8 @@ def log_normal(
     with np.errstate(over="ignore", under="ignore"):
         values = np.exp(exponents)  # may differ by an ulp, as log1p in `exponential`
         flat[...] = values
-    doubtful = near_halfway(values) | (
-        values < TINY
-    )  # float32 has fewer bits, so its series ends earlier or later
+    # float32 has fewer bits, so its series ends earlier or later
+    doubtful = near_halfway(values) | (values < TINY)
     if doubtful.any():
         flat[doubtful] = narrow(each(_exp, exponents[doubtful]), out.dtype)
     return out

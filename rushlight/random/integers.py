@@ -190,9 +190,8 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
         return np.array(order, partners.dtype)
     steps = np.arange(len(partners))
     moves = np.flatnonzero(partners != steps)
-    found = (
-        steps.copy()
-    )  # before step i, place i holds the number that place found[i] held before step found[i] ...
+    # before step i, place i holds the number that place found[i] held before step found[i] ...
+    found = steps.copy()
     found[partners[moves]] = moves  # ... and the last of equal partners wins
     while True:
         further = found[found]

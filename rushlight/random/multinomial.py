@@ -11,10 +11,8 @@ from .stream import Stream
 
 _MAX_CATEGORIES = 2**24
 
-MAX_ROW_COMPARISONS, MAX_COMPARISONS = (
-    1 << 12,
-    1 << 22,
-)  # comparisons of a row and of all that are sooner made than looked for
+# comparisons of a row and of all that are sooner made than looked for
+MAX_ROW_COMPARISONS, MAX_COMPARISONS = (1 << 12, 1 << 22)
 
 
 def multinomial(
@@ -59,9 +57,8 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
         cumulative.astype(np.float64),
         stream.uniform53(len(weights) * n).reshape(len(weights), n),
     )
-    if (
-        cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS
-    ):  # faster for many rows with few categories
+    # faster for many rows with few categories
+    if cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS:
         return np.count_nonzero(cumulative[:, None] < draws[..., None], -1)
     return np.array(
         [np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64

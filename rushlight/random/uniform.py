@@ -41,9 +41,8 @@ def uniform(
             )
         return out
     single = UNIT if unit else (np.float32(low), np.float32(high))
-    loop = (
-        None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))
-    )  # NumPy's u is nearly as fast
+    # NumPy's u is nearly as fast
+    loop = None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))
     for block in blocks(parts):
         if loop is not None:
             loop(stream.words(len(block)), block, single[1] - single[0], single[0])

@@ -14,13 +14,10 @@ import numpy as np
 from rushlight.base.dtypes import dtype
 
 ALIGNMENT = 64
-_LOCAL_HEADER = struct.Struct(
-    "<26xHH"
-)  # header of a record: length of the name, length of the extra field
-MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (
-    2**28,
-    100,
-)  # limit of unpacked bytes: this many, or this many times the file's size
+# header of a record: length of the name, length of the extra field
+_LOCAL_HEADER = struct.Struct("<26xHH")
+# limit of unpacked bytes: this many, or this many times the file's size
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**28, 100)
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
 
@@ -154,9 +151,8 @@ class Reader:
         ):
             start = self._start(info)
             if not start % 16:
-                return np.asarray(
-                    np.memmap(self.file, np.uint8, "c", start, info.file_size)
-                )  # c: copy on write
+                # c: copy on write
+                return np.asarray(np.memmap(self.file, np.uint8, "c", start, info.file_size))
         return self.read(f"data/{key}")
 
 

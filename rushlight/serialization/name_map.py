@@ -13,10 +13,8 @@ from rushlight.base.device import device
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 
-PARAMETER_IN_TORCH = (
-    "torch.nn.parameter",
-    "Parameter",
-)  # imported when a file contains one: nn imports this package
+# imported when a file contains one: nn imports this package
+PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")
 # our module -> torch's module, for functions pickled by name
 FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}
 
@@ -48,11 +46,8 @@ class StorageType:
 
 
 UNTYPED = Name("torch.storage", "UntypedStorage")
-_WITHOUT_STORAGE = (
-    dtypes.uint16,
-    dtypes.uint32,
-    dtypes.uint64,
-)  # newer in torch than typed storages
+# newer in torch than typed storages
+_WITHOUT_STORAGE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 STORAGE_NAMES = {
     d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage")
     for d in dtypes.DTYPES

@@ -27,9 +27,8 @@ _WEIGHTS = """
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
     STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""  # noqa: E501
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
-PureUnpickler: Any = (
-    pickle._Unpickler
-)  # in the C unpickler, BUILD may change any object, also classes
+# in the C unpickler, BUILD may change any object, also classes
+PureUnpickler: Any = pickle._Unpickler
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
 HINT = (

@@ -29,9 +29,8 @@ def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
 def sparse_product(values: ndarray, dense: ndarray, row: ndarray, col: ndarray, n: int) -> ndarray:
     """(n, k): out[row] += values * dense[col], for values (z,) and dense (m, k)."""
     kind = values.dtype
-    if (
-        kind.itemsize == 2 and kind.kind in "fV"
-    ):  # half and bfloat16 add up in single precision, as dense ones do
+    # half and bfloat16 add up in single precision, as dense ones do
+    if kind.itemsize == 2 and kind.kind in "fV":
         values, dense = values.astype(np.float32), dense.astype(np.float32)
     product = matrix(values, row, col, n, dense.shape[0]) @ dense
     return np.ascontiguousarray(product).astype(kind, copy=False)

@@ -308,9 +308,8 @@ class Part:
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []  # shape and dtype of each tensor saved
-        self.found: dict[
-            int, tuple[Tensor, int]
-        ] = {}  # saved tensor of the second run and its version, until it is read
+        # saved tensor of the second run and its version, until it is read
+        self.found: dict[int, tuple[Tensor, int]] = {}
         self.done = False  # whether the first run has ended: it may compute gradients itself
 
     def pack(self, tensor: Tensor) -> int:

@@ -290,9 +290,8 @@ def arguments(
         for shape in shapes:
             shape.insert(batch_dim, 1)
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
-    random = Generator().manual_seed(
-        0
-    )  # the program's own numbers go on as if nothing had happened
+    # the program's own numbers go on as if nothing had happened
+    random = Generator().manual_seed(0)
     return [
         from_array(random.uniform(tuple(shape)).astype(kind.numpy))
         for shape, kind in zip(shapes, kinds)

@@ -573,10 +573,8 @@ def precision_recall(
     yes, no = (
         np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0)
     )
-    true, false = (
-        yes[::-1].cumsum()[::-1],
-        no[::-1].cumsum()[::-1],
-    )  # (thresholds,) at or above each of them
+    # (thresholds,) at or above each of them
+    true, false = (yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1])
     tiny, missed = 1e-7, true[0] - true
     return np.stack(
         (

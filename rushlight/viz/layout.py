@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
-MAX_SWEEPS, MAX_VISITED_POINTS = (
-    12,
-    40_000,
-)  # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+# sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+MAX_SWEEPS, MAX_VISITED_POINTS = (12, 40_000)
 POINTS = 10_000  # where long edges pass layers
 
 

@@ -27,11 +27,8 @@ from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
 
 HERE = Path(__file__).parent
-LETTER_WIDTH, BOX_HEIGHT, MAX_BOX_WIDTH = (
-    6.65,
-    56.0,
-    260.0,
-)  # of a box: width of a letter, three lines, at most
+# of a box: width of a letter, three lines, at most
+LETTER_WIDTH, BOX_HEIGHT, MAX_BOX_WIDTH = (6.65, 56.0, 260.0)
 MAX_NODES = 5000
 CONTEXT_LINES = 2  # lines of source shown above and below a statement
 FREED = (

@@ -18,10 +18,8 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-MAX_BOXES, MAX_GRAPHVIZ_BOXES = (
-    5000,
-    400,
-)  # of a picture; of a picture that Graphviz draws in about a second
+# of a picture; of a picture that Graphviz draws in about a second
+MAX_BOXES, MAX_GRAPHVIZ_BOXES = (5000, 400)
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"

@@ -9,12 +9,8 @@ from typing import IO, Any
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
-COLOURS = {
-    "output": "#fde8b0",
-    "op": "#eef0f4",
-    "leaf": "#cfe8d5",
-    "module": "#d9e4f5",
-}  # of a box, by its kind
+# of a box, by its kind
+COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 

@@ -19,14 +19,10 @@ UNITS = {
     "ms": ("millisecond", 1e-3),
     "s": ("second", 1),
 }
-UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = (
-    0.1,
-    0.25,
-)  # from where on the middle half, over the median, deserves a warning
-MIN_INTERVAL_SECONDS, MAX_DIGITS = (
-    25e-9,
-    5,
-)  # seconds: no interval is trusted to be smaller; digits: nor is a number
+# from where on the middle half, over the median, deserves a warning
+UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = (0.1, 0.25)
+# seconds: no interval is trusted to be smaller; digits: nor is a number
+MIN_INTERVAL_SECONDS, MAX_DIGITS = (25e-9, 5)
 NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lie within this many standard deviations
 
 

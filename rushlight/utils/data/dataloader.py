@@ -140,9 +140,8 @@ class DataLoader(Suggesting):
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
-            numbers = (
-                self._numbers()
-            )  # before the seed is drawn, as in torch: a sampler may draw here
+            # before the seed is drawn, as in torch: a sampler may draw here
+            numbers = self._numbers()
             drawn_seed(self.generator)  # torch draws a seed even without workers
             batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:

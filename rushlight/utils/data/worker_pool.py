@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 SHUTDOWN_SECONDS = 5.0  # a worker that runs longer is stopped
-_ends: WeakSet[Connection] = (
-    WeakSet()
-)  # this process's ends of all pipes to workers, for forks to close
+# this process's ends of all pipes to workers, for forks to close
+_ends: WeakSet[Connection] = WeakSet()
 
 
 def context_of(given: Any) -> BaseContext:
@@ -101,10 +100,8 @@ class Member:
         finally:
             from_program.close()
             to_program.close()
-        self.active, self.tasks_open = (
-            True,
-            0,
-        )  # whether it still has samples; tasks without an answer
+        # whether it still has samples; tasks without an answer
+        self.active, self.tasks_open = (True, 0)
 
     def give(self, message: Any) -> None:
         """Send a task. A dead worker is detected when the loader waits for its answer."""

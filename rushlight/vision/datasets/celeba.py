@@ -71,9 +71,8 @@ class CelebA(VisionDataset):
         self.attr_names: list[str] = []
         for kind in self.target_type:
             _, values, header = self.table(FILES[kind])
-            values = (
-                (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]
-            )  # -1 and 1 become 0 and 1
+            # -1 and 1 become 0 and 1
+            values = (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]
             self.attr_names = header if kind == "attr" else self.attr_names
             setattr(self, kind, from_array(np.ascontiguousarray(values)))
 

@@ -14,10 +14,8 @@ from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
-OURS, THEIRS = (
-    ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)),
-    0.5,
-)  # mean and deviation of colours
+# mean and deviation of colours
+OURS, THEIRS = (((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5)
 
 
 class InceptionOutputs(NamedTuple):

@@ -122,9 +122,8 @@ def pillow_hue(img: Any, hue_factor: float) -> Any:
     if img.mode in ("L", "1", "I", "F"):
         return img
     h, s, v = img.convert("HSV").split()
-    turned = np.array(h, np.uint8) + np.array(hue_factor * 255).astype(np.int32).astype(
-        np.uint8
-    )  # wraps around
+    # wraps around
+    turned = np.array(h, np.uint8) + np.array(hue_factor * 255).astype(np.int32).astype(np.uint8)
     return Image.merge("HSV", (Image.fromarray(turned), s, v)).convert(img.mode)
 
 
