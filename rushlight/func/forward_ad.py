@@ -401,9 +401,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     last = innermost(Level, mode().watch)
     if last is None:
-        raise RuntimeError(
-            explain("Dual level must be a positive number.", "there is no open level to exit")
-        )
+        raise RuntimeError(explain("Dual level must be a positive number.", "no level is open"))
     if level is not None and level != last.number:
         raise RuntimeError(
             explain(

@@ -52,7 +52,7 @@ def pad(
         return constant_pad(input, tuple(ends), 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(
-            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out")
+            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value=")
         )
     n = len(amounts) // 2
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):

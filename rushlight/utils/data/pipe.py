@@ -62,5 +62,5 @@ def read_all(file: int, memory: ndarray) -> None:
     while done < len(memory):
         count = os.readv(file, [memory.data[done:]])
         if not count:
-            raise EOFError("the worker has gone in the middle of a batch")
+            raise EOFError("the worker ended in the middle of a batch")
         done += count
