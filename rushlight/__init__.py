@@ -66,7 +66,7 @@ from rushlight.core.mode import (
 from rushlight.core.table import in_namespace as _in_namespace
 from rushlight.core.tensor import Tensor
 
-# Modules of higher layers that lower layers call when they first need them.
+# Modules of higher layers that lower layers import on first use.
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"
 _engine.graph_errors.module = "rushlight.autograd.graph_errors"
 _backward.nan_check.module = "rushlight.autograd.nan_check"
@@ -85,7 +85,7 @@ globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 
 def _offer() -> None:
-    """Let the ops that are loaded be the package's; what is there stays."""
+    """Add the loaded ops to the package; existing names stay."""
     globals().update(
         (name, f)
         for name, f in _offered().items()
@@ -365,7 +365,7 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
     if not name.startswith("__"):
-        _offer()  # what is loaded is offered with the first name that is asked for
+        _offer()  # loaded ops are added on the first access to a missing name
         while name not in globals() and lazy.next_part():
             _offer()
         if name in globals():

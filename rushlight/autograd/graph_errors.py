@@ -35,7 +35,7 @@ def second_time(node: Node) -> RuntimeError:
     told = (
         None
         if tensor is None
-        else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
+        else f"{name}, of shape {tuple(tensor.shape)}; an earlier backward() freed its graph"
     )
     made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
     return RuntimeError(
@@ -43,10 +43,9 @@ def second_time(node: Node) -> RuntimeError:
             "Trying to backward through the graph a second time (or directly access saved tensors "
             "after they have "
             "already been freed).",
-            "run the forward pass again in each step (was a tensor made outside the loop?); what "
-            "is "
-            "carried over from the last needs detach(); or say backward(retain_graph=True) the "
-            "first time",
+            "run the forward pass again in each step (was a tensor computed outside the loop?); "
+            "detach() tensors carried over from the last step; or use retain_graph=True in the "
+            "first backward()",
             tensor=told,
             op=node.name(),
             made_at=made_at,

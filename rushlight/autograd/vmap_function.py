@@ -146,7 +146,7 @@ class Samples:
     Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else
     None."""
 
-    shapes: list  # the shapes of one sample's arguments, None for an argument that is no tensor
+    shapes: list  # the shapes of one sample's arguments, None for arguments that are not tensors
     mapped: Sequence[bool] = ()  # for each tensor saved for backward, whether it has all samples
     mapped_forward: Sequence[bool] | None = None  # the same for the tensors saved for jvp
 

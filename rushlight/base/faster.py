@@ -14,7 +14,7 @@ PLUG = "rushlight.fast"
 
 
 def plugged(module: str) -> Any:
-    """That module of `rushlight.fast`; None where the package is absent."""
+    """This module of `rushlight.fast`; None without the package."""
     try:
         return import_module(PLUG + module)
     except ModuleNotFoundError as error:
@@ -29,12 +29,10 @@ def index() -> Any:
 
 
 def site(reference: Callable) -> Callable:
-    """The kernel, with the faster way that fast/index.py has for it in SITES, by its module and
-    name. The way is a function of the same name and arguments. It returns None where the reference
-    kernel has to do the work.
-
-    A way for all sizes (`elements` is 0) may have arguments of any kind; else the first one is an
-    array."""
+    """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and
+    name. The way is a function with the same name and arguments; it returns None if the reference
+    kernel should run.
+    """
     from_elements: float | None = None  # of the first array, read with the first call
     way: Callable | None = None  # imported with the first large array
     switch: Any = None  # loops/budget.py, where rushlight.fast.off() is noted

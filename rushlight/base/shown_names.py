@@ -14,9 +14,8 @@ from types import ModuleType
 
 IN_FILES: dict[type, tuple[str, str]] = {}  # class -> (module, name) in torch's files
 HOMES: dict[type, str] = {}  # class -> its module in rushlight, whatever its __module__ is now
-PLACES: dict[
-    str, tuple[ModuleType, list[type]]
-] = {}  # torch's module -> (our module, the classes shown in it)
+# torch's module -> (our module, the classes shown in it)
+PLACES: dict[str, tuple[ModuleType, list[type]]] = {}
 shown = False
 
 

@@ -1,4 +1,4 @@
-"""Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
+"""Compile in advance the loops that eager ops compile on first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent
 layers (fast/recurrent_loops.py), of convolution (fast/conv), of attention
@@ -61,13 +61,13 @@ EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
-    """Compile all, of the elementwise ops those in `names`; how many there are. ImportError without
-    Numba.
+    """Compile all loops; of the elementwise ops only those in `names`. Returns the number of loops.
+    ImportError without Numba.
 
-    `say` is told each one's name and how many seconds it took.
+    `say(name, seconds)` is called after each.
     """
     backend()
-    wait.told, count = True, 0  # who asks for it knows
+    wait.told, count = True, 0  # no notice of slow compilation: the user started it
     for name, build in chain(
         elementwise(FREQUENT if names is None else names),
         rows(),

@@ -50,7 +50,7 @@ def not_differentiable(function, argument):
     raise RuntimeError(
         f"The function '{function}' is not differentiable with respect to argument '{argument}'. "
         "This input "
-        "cannot have requires_grad True.; cure: detach() it"
+        "cannot have requires_grad True.; hint: detach() it"
     )
 
 
@@ -58,7 +58,7 @@ def not_differentiable(function, argument):
 def not_implemented(function):
     """The rule of an input whose derivative torch does not implement: backward raises."""
     raise NotImplementedError(
-        f"the derivative for '{function}' is not implemented.; cure: detach() what it is given"
+        f"the derivative for '{function}' is not implemented.; hint: detach() what it is given"
     )
 
 

@@ -208,9 +208,8 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
         None,
         outs[0]._array.shape,
     )
-    node.extra.dual = lambda t, i: outs[
-        i
-    ]  # rules that read an output get the output itself, with its node
+    # rules that read an output get the output itself, with its node
+    node.extra.dual = lambda t, i: outs[i]
     arrays = [x._array for x in outs]
     if op.family is families.reduction:
         shape, axes = args[0]._array.shape, args[1]

@@ -486,8 +486,13 @@ def check_channels(op: str, x: Ints, w: Ints, groups: int) -> None:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
             f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
-            f"(out channels, in channels / groups, *kernel); cure: make the layer take {x[1]} "
-            f"(in_channels={x[1]}), or bring the input to {w[1] * groups}; dimension 1 counts them"
+            "(out channels, in channels / groups, *kernel); hint: "
+            + (
+                f"the channels are last: x.movedim(-1, {1 - len(x)})"
+                if x[-1] == w[1] * groups
+                else f"use in_channels={x[1]}, or an input with {w[1] * groups} channels "
+                "(dimension 1)"
+            )
         )
 
 

@@ -249,7 +249,7 @@ def bound(ufunc: np.ufunc, low: bool) -> Callable:
     return refusing("c", kernel, COMPLEX)
 
 
-COMPLEX = "clamp is not supported for complex types; cure: clamp x.real and x.imag"
+COMPLEX = "clamp is not supported for complex types; hint: clamp x.real and x.imag"
 clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
 clamp_both = refusing(
     "c",
@@ -355,7 +355,7 @@ def heaviside(x: ndarray, y: ndarray) -> ndarray:
 def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
     if x.dtype.kind in "iub":
-        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
+        raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
         with np.errstate(all="ignore"):  # where both are the same infinity the difference is nan
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
@@ -443,7 +443,7 @@ def is_complex(x: ndarray) -> bool:
 def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     """x + w (y - x), from the nearer end for exactness at both."""
     if x.dtype.kind in "iub":
-        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
+        raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     way = y - x
     if np.ndim(weight):
         return where(np.abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))

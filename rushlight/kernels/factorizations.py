@@ -190,7 +190,7 @@ def order_of(pivots: ndarray, n: int) -> ndarray:
         raise RuntimeError(
             "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): "
             "between 1 and "
-            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; cure: pass "
+            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass "
             "those of "
             "lu_factor"
         )

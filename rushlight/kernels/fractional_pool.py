@@ -31,7 +31,7 @@ def fractional_max_pool(
             raise RuntimeError(
                 f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
                 f"{name} "
-                f"{n}; cure: kernel_size + output_size may be at most {n + 1 - room}"
+                f"{n}; hint: kernel_size + output_size may be at most {n + 1 - room}"
             )
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
     drawn = samples[: len(x)].reshape(len(planes), len(size)).T

@@ -36,7 +36,7 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
     """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
     if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
         raise ValueError(
-            "all elements of input should be between 0 and 1; cure: apply a sigmoid, or use "
+            "all elements of input should be between 0 and 1; hint: apply a sigmoid, or use "
             "binary_cross_entropy_with_logits"
         )
     low = x.dtype.type(-100)
@@ -86,7 +86,7 @@ def kept_classes(
     if target.dtype != np.int64 and target.dtype != np.uint8:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got "
-            f"{dtypes.of(target.dtype).scalar_type}; cure: "
+            f"{dtypes.of(target.dtype).scalar_type}; hint: "
             "convert it with .long()"
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
@@ -100,8 +100,7 @@ def kept_classes(
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
         raise IndexError(
-            f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them "
-            f"from 0 to {classes - 1}"
+            f"Target {wrong[0]} is out of bounds; hint: classes are 0 to {classes - 1}"
         )
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
 

@@ -23,7 +23,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return converted(mm(single(x), single(y)), x.dtype)
         if x.dtype.kind == "b" and x.size:
             raise NotImplementedError(
-                "\"addmm_impl_cpu_\" not implemented for 'Bool'; cure: convert: x.float() @ "
+                "\"addmm_impl_cpu_\" not implemented for 'Bool'; hint: convert: x.float() @ "
                 "y.float()"
             )
     try:
@@ -47,8 +47,9 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
     return RuntimeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); cure: the first's "
-        "last size must be the second's size before the last: transpose one?"
+        f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
+        f"sizes differ ({x.shape[-1]} and {y.shape[-2]}): "
+        + ("did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "transpose one?")
     )
 
 
@@ -121,7 +122,7 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
     if x.shape[1] != y.size:
         raise ValueError(
             f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); "
-            "cure: the "
+            "hint: the "
             "vector must have as many elements as the matrix has columns"
         )
     return mm(x, y)
@@ -133,16 +134,19 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
         if not x.ndim:
             raise ValueError(
                 "both arguments to linear need to be at least 1D, but they are 0D and "
-                f"{weight.ndim}D; cure: "
+                f"{weight.ndim}D; hint: "
                 "x.reshape(1)"
             )
-        n = x.shape[-1]
+        n, wanted = x.shape[-1], weight.shape[-1]
         raise ValueError(
             f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
-            f"{weight.shape[-1]}x{weight.shape[0]}): the input has {n} features, "
-            f"the weight takes {weight.shape[-1]}; cure: make the layer take {n} "
-            f"(in_features={n}), or the "
-            f"tensor before it have {weight.shape[-1]}"
+            f"{wanted}x{weight.shape[0]}): the input has {n} features, "
+            f"the weight takes {wanted}; hint: "
+            + (
+                "flatten the input first: x.flatten(1), or nn.Flatten()"
+                if prod(x.shape[1:]) == wanted
+                else f"use in_features={n}, or an input with {wanted} features"
+            )
         )
     if (
         bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype

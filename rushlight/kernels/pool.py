@@ -537,7 +537,7 @@ def pooled_size(
     if min(out) < 1:
         if op == "max_pool1d":
             raise RuntimeError(
-                f"max_pool1d() Invalid computed output size: {out[0]}; cure: pad the input or "
+                f"max_pool1d() Invalid computed output size: {out[0]}; hint: pad the input or "
                 "take a "
                 f"smaller kernel than {kernel} with dilation {dilation}"
             )

@@ -126,7 +126,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         raise TypeError(
             "could not infer output dtype. Input dtype must be either a floating point or complex "
             "dtype. "
-            f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()"
+            f"Got: {of(x.dtype).scalar_type}; hint: convert it first: x.float()"
         )
     n = count(x, dims)
     if x.dtype.itemsize == 2 and n:  # the sum may be larger than the largest of float16
@@ -138,7 +138,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind == "c":
         raise RuntimeError(
-            "nansum on CPU does not support complex inputs; cure: take .real and .imag"
+            "nansum on CPU does not support complex inputs; hint: take .real and .imag"
         )
     r = sum(x, dims, keepdim)  # nan only where there is one, or infinities of both signs
     if x.dtype.kind not in "fV" or not (r != r).any():
@@ -167,7 +167,7 @@ def refuse(x: ndarray, kinds: str, what: str) -> None:
     """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
     if x.dtype.kind in kinds and x.size:
         raise NotImplementedError(
-            f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)"
+            f"{what} '{of(x.dtype).scalar_type}'; hint: convert it with .to(dtype)"
         )
 
 
@@ -314,7 +314,7 @@ def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: s
     if x.dtype.kind in ("cb" if name[:3] == "arg" else "c"):
         what = "complex" if x.dtype.kind == "c" else "bool"
         raise RuntimeError(
-            f"{name}(): does not support {what} input; cure: convert it with .to(dtype)"
+            f"{name}(): does not support {what} input; hint: convert it with .to(dtype)"
         )
     try:
         return np.asarray(find(x, dim, keepdims=keepdim))
@@ -388,7 +388,7 @@ def sort(
     largest."""
     if x.dtype.kind == "c":
         raise RuntimeError(
-            "Sort does not support complex dtypes on CPU; cure: sort x.abs() or x.real"
+            "Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real"
         )
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
@@ -426,12 +426,12 @@ def topk(
     if x.dtype.kind in "cb":
         raise RuntimeError(
             f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; "
-            "cure: "
+            "hint: "
             "convert it with .to(dtype)"
         )
     n = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= n:
-        raise RuntimeError(f"selected index k out of range; cure: 0 <= k <= {n}")
+        raise RuntimeError(f"selected index k out of range; hint: 0 <= k <= {n}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     if x.size >= BLAS_ELEMENTS and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms, across rows 28

@@ -35,9 +35,8 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         return without_copy(x, shape)
     except ValueError as error:
         raise RuntimeError(
-            f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for "
-            "what is "
-            "left"
+            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
+            "the remaining size"
         ) from error
 
 
@@ -79,7 +78,7 @@ def view(x: ndarray, shape: tuple) -> ndarray:
         raise ValueError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension "
-            "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() "
+            "spans across two contiguous subspaces). Use .reshape(...) instead.; hint: reshape() "
             "copies "
             "where it must"
         )
@@ -126,7 +125,7 @@ def not_expanded(old: tuple, new: tuple) -> str:
         f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at "
         "non-singleton "
         f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
-        "cure: only sizes 1 are repeated"
+        "hint: only sizes 1 are repeated"
     )
 
 
@@ -239,7 +238,7 @@ def extent(x: ndarray, dim: int) -> int:
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
     if not x.ndim:
         raise RuntimeError(
-            "narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first"
+            "narrow() cannot be applied to a 0-dim tensor.; hint: reshape(1) it first"
         )
     n = extent(x, dim)
     if length < 0:
@@ -371,7 +370,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         ):
             raise
         raise RuntimeError(
-            f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first"
+            f"{not_joined(kept, dim)}; hint: bring the other dimensions to one size first"
         ) from error
 
 
@@ -430,7 +429,7 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
         i = next(i for i, t in enumerate(tensors) if t.shape != shape)
         raise ValueError(
             f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-            f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat"
+            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat"
         )
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]

@@ -18,7 +18,7 @@ def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     count = counted(x, dim, "kthvalue")
     if not 1 <= k <= count:
         raise ValueError(
-            f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}"
+            f"selected number k out of range for dimension {dim}; hint: 1 <= k <= {count}"
         )
     return picked(x, k - 1, dim, keepdim)
 

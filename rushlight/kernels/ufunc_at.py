@@ -89,7 +89,7 @@ def check_index(
     there."""
     if index.dtype.kind not in "iu":
         raise RuntimeError(
-            f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; cure: "
+            f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; hint: "
             "index.long()"
         )
     unsigned = UNSIGNED.get(index.dtype, index.dtype)  # of which negative ones look huge
@@ -97,8 +97,8 @@ def check_index(
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
         raise kind(
-            f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; cure: count "
-            f"from 0 to {n - 1}"
+            f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; hint: "
+            f"indices are 0 to {n - 1}"
         )
 
 

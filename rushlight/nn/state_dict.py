@@ -71,7 +71,7 @@ class Stateful:
         )
 
     def _own_state(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers of this module alone."""
+        """Parameters and persistent buffers of this module, without submodules."""
         own: dict[str, Tensor] = {name: t for name, t in self._parameters.items() if t is not None}
         own.update(
             (name, t)
@@ -140,9 +140,8 @@ class Stateful:
     ) -> IncompatibleKeys:
         """Copy parameters and buffers from a state; with `assign`, take its tensors themselves.
 
-        Returns (missing_keys, unexpected_keys). RuntimeError, and nothing is changed, for shapes
-        that differ and, if `strict`, for keys that are missing or unexpected. TypeError if the
-        state is no mapping.
+        Returns (missing_keys, unexpected_keys). RuntimeError, and no change, for different shapes
+        and, if `strict`, for missing or unexpected keys. TypeError if the state is not a mapping.
 
         >>> a, b = rushlight.nn.Linear(2, 3), rushlight.nn.Linear(2, 3)
         >>> b.load_state_dict(a.state_dict())
@@ -152,7 +151,7 @@ class Stateful:
             raise TypeError(
                 explain(
                     f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                    "give what state_dict() returns, model.state_dict()",
+                    "pass model.state_dict()",
                 )
             )
         metadata = getattr(state_dict, "_metadata", None) or {}
@@ -364,7 +363,7 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
     return RuntimeError(
         explain(
             what,
-            "load it into the module that it was saved from; load_state_dict(strict=False) "
-            "passes over missing and unexpected keys",
+            "load it into a module of the saved architecture; load_state_dict(strict=False) "
+            "ignores missing and unexpected keys",
         )
     )

@@ -37,7 +37,7 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure:
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint:
     ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
@@ -65,7 +65,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(
             explain(
                 mismatch(tensors),
-                "make them equal, or 1, counted from the last dimension: "
+                "make the sizes equal or 1, aligned at the last dimension: "
                 "reshape(), unsqueeze() or .T",
                 **facts,
             )
@@ -90,14 +90,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
-    what, _, cure = text.partition("; cure: ")
+    what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
         said = index_words(what.replace("for axis", "for dimension"), args)
-        return IndexError(explain(said, cure or index_cure(said, args), **facts))
+        return IndexError(explain(said, hint or index_hint(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
-        return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
+        return RuntimeError(explain(f"{name}(): {what}", hint, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
-        return type(error)(explain(what, cure, **facts))
+        return type(error)(explain(what, hint, **facts))
     return error
 
 
@@ -131,24 +131,24 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     return what
 
 
-def index_cure(what: str, args: Sequence[Any]) -> str:
+def index_hint(what: str, args: Sequence[Any]) -> str:
     """What to write instead of an index that does not fit."""
     x = args[0]._array if args and isinstance(args[0], Tensor) else None
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
         return (
-            f"count from 0 to {n - 1}, or from -1 backwards"
+            f"indices are 0 to {n - 1}, or -1 to {-n}"
             if n
-            else "it has no elements: ask len(x) before"
+            else "the dimension has no elements: check len(x) first"
         )
     if x is None:
         return ""
     if what.startswith("too many indices"):
-        return f"the shape is {x.shape}: give at most {x.ndim}"
+        return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
     return (
-        f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions"
+        f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions"
         if mask
         else ""
     )
@@ -228,7 +228,9 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
     return RuntimeError(
         explain(
             f"{what}, but got {names}",
-            "convert one with .to(dtype)",
+            "convert float64 (NumPy's default) to float32: x.float()"
+            if {d.str[1:] for d in found} == {"f4", "f8"}
+            else "convert one with .to(dtype)",
             inputs=", ".join(describe(t) for t in tensors),
         )
     )

@@ -32,7 +32,7 @@ RECURRENT = ("RNN", "LSTM", "GRU")
 
 @dataclass
 class Row:
-    """A layer, at one of its calls."""
+    """One call of a layer."""
 
     module: Module
     name: str
@@ -79,7 +79,7 @@ class Row:
 
 
 class ModelStatistics:
-    """What `summary` found; its text is the table.
+    """The result of `summary`; its text is the table.
 
     `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`,
     `total_param_bytes`, `total_output_bytes`."""
@@ -274,7 +274,8 @@ def summary(
     size = sum(t.nbytes for t in tensors([*args, *named.values()]))
     found = ModelStatistics(rows, size, ran, columns, col_width, depth, settings)
     if verbose is None:
-        verbose = 0 if hasattr(sys, "ps1") else 1  # at the prompt Python shows what is returned
+        # at the prompt, Python already shows the returned value
+        verbose = 0 if hasattr(sys, "ps1") else 1
     if verbose > 0:
         print(found)
     return found
@@ -302,9 +303,8 @@ def arguments(
         for shape in shapes:
             shape.insert(batch_dim, 1)
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
-    random = Generator().manual_seed(
-        0
-    )  # the program's own numbers go on as if nothing had happened
+    # the program's own numbers go on as if nothing had happened
+    random = Generator().manual_seed(0)
     return [
         from_array(random.uniform(tuple(shape)).astype(kind.numpy))
         for shape, kind in zip(shapes, kinds)

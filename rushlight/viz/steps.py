@@ -46,9 +46,10 @@ def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
     """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad`
     changes.
 
-    Hooks on tensors run, since they change gradients; those that wait for a leaf's `.grad` do not.
-    Raises what backward raises: for a graph that was freed, an output of several elements without
-    `gradient`."""
+    Hooks on tensors run, since they change gradients; hooks that wait for a leaf's `.grad` do not.
+    Raises the errors of backward: for a graph that was freed, and for an output of several elements
+    without `gradient`.
+    """
     seeds, _ = seed((output,), gradient, False)
     leaves = {node for node in reachable(seeds) if node.leaf}
     totals: dict[Node, Any] = dict(seeds)

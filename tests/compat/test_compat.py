@@ -172,7 +172,7 @@ def test_check_lists_names_without_running(tmp_path, write):
     )
 
 
-SPELLINGS = """
+OPERATOR_METHODS = """
 import torch
 import torch.backends.cudnn as cudnn
 from torch.backends import cudnn as again
@@ -193,7 +193,7 @@ except ModuleNotFoundError as error:
 
 
 def test_modules_and_types_have_the_names_that_programs_know(tmp_path, write):
-    done = command("run", write("p.py", SPELLINGS), folder=tmp_path)
+    done = command("run", write("p.py", OPERATOR_METHODS), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "True True True",

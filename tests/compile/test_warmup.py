@@ -97,7 +97,7 @@ def test_without_numba(monkeypatch, capsys):
 def test_the_command_says_what_it_did(monkeypatch, capsys):
     monkeypatch.setattr(warmup, "warmup", lambda say: say("relu", 0.5) or 1)
     assert cli.main(["warmup"]) == 0
-    assert "  0.50 s  relu\n1 loops are in" in capsys.readouterr().out
+    assert "  0.50 s  relu\n1 loops compiled; cache folder:" in capsys.readouterr().out
 
 
 CALLED = r"""

@@ -77,7 +77,7 @@ PYTHON_NAMES = {
     "id",
     "breakpoint",
 }
-BUILTINS = {*dir(builtins)}  # a call of a builtin alone is not worth a program
+BUILTINS = {*dir(builtins)}  # a piece with calls of builtins only is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
 STATE_METHODS = {
@@ -145,8 +145,9 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it,
-    which it must not call."""
+    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the
+    surrounding functions, which the piece must not call.
+    """
 
     tree: ast.FunctionDef
     depth: int
@@ -158,8 +159,9 @@ class Pieces:
 
     `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces
     made so far. `places`: further statements that change Python state. `counters`: positions or
-    names of the arguments that are another number in each call. `plain`: divide only if no
-    computation depends on these arguments."""
+    names of the arguments with another number in each call. `plain`: divide only if no computation
+    depends on these arguments.
+    """
 
     def __init__(
         self,
@@ -477,7 +479,7 @@ class Around:
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
-        """A statement that stays Python; pieces are made of its body."""
+        """A statement that stays Python; the statements of its body become pieces."""
         after = needs([s], known)[1]
         self.left += not isinstance(s, ast.Return) or self.broken(s)
         for field in ("test", "iter", "value"):

@@ -394,7 +394,7 @@ def submodule(module: str, statement: ast.stmt, name: str) -> str | None:
 def is_module(path: str) -> bool:
     try:
         return find_spec(path) is not None
-    except ModuleNotFoundError:  # its parent is no package
+    except ModuleNotFoundError:  # its parent is not a package
         return False
 
 

@@ -1,5 +1,5 @@
-"""A program as one Python module that imports nothing of rushlight: it runs with NumPy alone,
-faster with Numba.
+"""A program as one Python module without imports of rushlight: it runs with only NumPy, faster with
+Numba.
 
 The module has the program's statements unchanged. Before them stand the definitions that they use,
 copied as text (compile/export/collect_source.py): scalar functions, kernels of the op table,

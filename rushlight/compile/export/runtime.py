@@ -79,7 +79,7 @@ def compiled(text, exact=False, callees=()):
 
 
 def site(way, from_elements):
-    """The decorator of a kernel that has a faster way, which gives None where it does not apply."""
+    """The decorator of a kernel with a faster way. The way returns None if it does not apply."""
 
     def decorator(reference):
         if way is None:
@@ -223,8 +223,8 @@ def of(kind: Any) -> SimpleNamespace:
     )
 
 
-def explain(what: str, cure: str = "", **facts: object) -> str:
-    """An error message: a sentence, a line for each fact, the cure."""
+def explain(what: str, hint: str = "", **facts: object) -> str:
+    """An error message: a sentence, a line for each fact, the hint."""
     lines = [
         what,
         *(
@@ -233,7 +233,7 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
             if fact is not None
         ),
     ]
-    return "\n".join([*lines, f"  cure: {cure}"] if cure else lines)
+    return "\n".join([*lines, f"  hint: {hint}"] if hint else lines)
 
 
 class Loop:

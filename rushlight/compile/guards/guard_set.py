@@ -426,8 +426,9 @@ def transparent(kind: type) -> bool:
 
 
 def optimizer_of(kind: type) -> type | None:
-    """The library's optimizer class that `kind` is or inherits from; None if `kind` is no
-    optimizer."""
+    """The library's optimizer class that `kind` is or inherits from; None if `kind` is not an
+    optimizer.
+    """
     library = next((c for c in kind.__mro__ if not owned(c)), object)
     return (
         library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None

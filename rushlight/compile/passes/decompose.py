@@ -35,7 +35,8 @@ from rushlight.ops.shape.views import getitem, reshape, to, transpose
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
 
-# For an op its parts, and whether the parts of a certain call give what its kernel gives.
+# op -> (the function that writes a call as simpler calls, the predicate for calls that it may
+# rewrite)
 PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
 
 
@@ -52,8 +53,9 @@ def parts(
 
 
 class Builder:
-    """Appends calls of ops, which are given as functions or entries, knowing the shape and dtype
-    of what they give."""
+    """Appends calls of ops. The caller gives each op as its public function, with the shape and
+    dtype of the result.
+    """
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
@@ -84,7 +86,7 @@ class Builder:
         )
 
     def check(self, name: str, *args: Any) -> None:
-        """A test of the data, which raises what eager would raise."""
+        """A check of the data, which raises eager's error."""
         self.steps.append(Call(name, args, (), self.line, self.late))
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
@@ -136,7 +138,7 @@ def around_a_dimension(step: Call) -> bool:
 
 
 def trailing(dims: tuple, n: int) -> tuple:
-    """Those of the dimensions after which there are no others."""
+    """The suffix of the reduced dimensions: (0, 2, 3) of 4 -> (2, 3)."""
     return tuple([d for d in range(n) if all([k in dims for k in range(d, n)])])
 
 
@@ -224,8 +226,9 @@ for _function, _suits in (
 
 @parts(reduce.sum, around_a_dimension)
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the
-    time; a convolution's bias is such a sum)."""
+    """If a dimension in the middle is kept: sum along the rows first, in the loop that computes the
+    rows (a convolution's bias gradient is such a sum).
+    """
     last = trailing(dims, len(x.shape))
     return b.reduce(
         reduce.sum,
@@ -322,7 +325,7 @@ def mm(b: Builder, x: Value, y: Value) -> Value:
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
-    """Whether a column is the one that its row's target (N, 1) names."""
+    """True where the column is the class in the row's target (N, 1)."""
     return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 
@@ -402,7 +405,7 @@ def decompose(graph: Graph) -> None:
 
 
 def suits(step: Any) -> bool:
-    """Whether the parts of this very call give what its kernel gives."""
+    """Whether the decomposition of this call computes the same as its kernel."""
     if step.entry not in PARTS:
         return False
     x, out = step.args[0], step.outs[0]

@@ -1,5 +1,6 @@
-"""One graph of forward and backward as two: what the first hands to the second, and what the second
-computes again."""
+"""Split one graph of forward and backward into two; choose the values that the forward saves and
+those that the backward recomputes.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +29,10 @@ from rushlight.ops.shape.views import clone
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
     """(forward, backward, values of the forward that the backward reads).
 
-    Elementwise values are computed again from what is in memory anyway: reading costs more than
-    arithmetic. But not from what others may write to between the two (`exposed`), unless eager's
-    backward reads it as well (`watched`)."""
+    The backward recomputes elementwise values from values in memory: reading memory costs more than
+    arithmetic. It does not recompute from memory that the caller may write to in between
+    (`exposed`), unless eager's backward reads this memory, too (`watched`).
+    """
     early = [s for s in graph.steps if not s.late]
     late = [s for s in graph.steps if s.late]
     maker = {v: s for s in early for v in s.outs}
@@ -72,8 +74,9 @@ def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Valu
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
-    """The memory that others may write to once the forward has run, with a key for each that
-    survives all passes."""
+    """(value, key) for memory that the caller may write to after the forward. The keys survive all
+    passes.
+    """
     origin = memory_of(graph)
     for v in graph.inputs:
         if v.source[0] in ("argument", "state", "grad"):
@@ -89,7 +92,9 @@ def written_between(graph: Graph, watched: set[tuple]) -> set[Value]:
 
 
 def read_late(graph: Graph) -> set[tuple]:
-    """What of it the backward reads as recorded: eager would notice a write, too."""
+    """The keys of `handled` memory that the backward reads in the recording: eager would notice a
+    write to it, too.
+    """
     origin = memory_of(graph)
     read = {origin.get(v, v) for s in graph.steps if s.late for v in values_in(s.args)}
     return {key for v, key in handled(graph) if v in read}
@@ -103,8 +108,9 @@ def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Va
 
 
 def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
-    """Values that the forward has to write down for itself: results, and what is read by other than
-    loops."""
+    """Values that the forward stores anyway: results, and operands of steps that are not fused into
+    loops.
+    """
     origin = memory_of(graph)
     kept = set(graph.results)
     for step in early:
@@ -164,12 +170,13 @@ def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward where some results got no gradient, and which of the gradients that it gives are
-    left: those to which others of `seeds` led in the recorded run, if only with zeros (through
-    `floor`), which passes leave out.
+    """The backward for calls in which the results in `absent` got no gradient, and which of its
+    gradients remain: those to which other results in `seeds` led in the recorded run, if only by
+    zeros (through `floor`), which passes remove.
 
-    Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in
-    what comes in, so a step that reads nothing else of it gives nothing."""
+    An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward
+    is linear in its seeds, so a step that depends on absent seeds only is left out.
+    """
     by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
     came_in = {v: v.source[1] for v in graph.inputs if v.source[0] == "seed"}
     nothing = {v for v, result in came_in.items() if result in absent}

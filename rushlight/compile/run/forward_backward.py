@@ -123,7 +123,7 @@ class CompiledFunctionBackward(Node):
         """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would
         have side effects."""
         given = g if isinstance(g, dict) else {0: g}
-        if not mode().grad:  # not recorded: a watcher asked for ops, and gets new arrays
+        if not mode().grad:  # not recorded: the caller needs ops on new arrays
             found = self.arrays({k: t._array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
@@ -139,7 +139,7 @@ class CompiledFunctionBackward(Node):
                     "a compiled function cannot be differentiated twice if it writes to memory or "
                     "draws "
                     "random numbers",
-                    "call the function itself where create_graph=True is needed, or "
+                    "call the original function if create_graph=True is needed, or "
                     "compile the whole step",
                 )
             )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.buffer_pool import LEAST, memory
+from rushlight.base.buffer_pool import MIN_ARRAY_BYTES, memory
 from rushlight.base.text import define
 from rushlight.compile.capture.input_sources import find, keyed, picker
 from rushlight.compile.capture.replay import Replay
@@ -62,7 +62,9 @@ class Part:
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
         # functions that allocate the results
         self.new = [
-            partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
+            partial(
+                memory.take if n * dtype.itemsize >= MIN_ARRAY_BYTES else np.empty, shape, dtype
+            )
             for shape, dtype in lowering.new
             for n in [math.prod(shape)]
         ]

@@ -29,7 +29,15 @@ from rushlight.compile.graph import (
     values_in,
     with_each,
 )
-from rushlight.compile.run.tolerance import NOISE, ROUNDED, SHAKEN, Noise, change, of_half, unit
+from rushlight.compile.run.tolerance import (
+    HALF_NOISE_FACTOR,
+    NOISE_FACTOR,
+    PERTURBED_ULPS,
+    Noise,
+    change,
+    of_half,
+    unit,
+)
 from rushlight.core.table import TABLE
 from rushlight.kernels.float16 import single
 from rushlight.ops.linalg.matmul import mm
@@ -42,17 +50,17 @@ TOLERANCE = {
     8: 1e-6,
     16: 1e-6,
 }  # bytes of an element -> tolerance relative to the largest element
-TRIES, MOST_TRIES = (
+MIN_RUNS, MAX_RUNS = (
     3,
     16,
 )  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
 # Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative
-# to NOISE.
+# to NOISE_FACTOR.
 FLOATS = {"floats": 1.0}
 HALVES = {
     **FLOATS,
-    "halves": ROUNDED / NOISE,
-    "given": SHAKEN * 2.0**-16,
+    "halves": HALF_NOISE_FACTOR / NOISE_FACTOR,
+    "given": PERTURBED_ULPS * 2.0**-16,
 }  # inputs in half precision: as if in float32
 
 
@@ -197,7 +205,7 @@ class Checker:
             different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
-            for seed in range(MOST_TRIES):
+            for seed in range(MAX_RUNS):
                 runs = (
                     shaken[seed]
                     if seed < len(shaken)
@@ -206,7 +214,7 @@ class Checker:
                         for kind in self.kinds
                     ]
                 )
-                if len(shaken) == seed < TRIES:
+                if len(shaken) == seed < MIN_RUNS:
                     shaken.append(runs)
                 far = [change(run[v], still[0][v]) for run in runs]
                 shares = zip(self.kinds.values(), far)
@@ -290,7 +298,7 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
             return ""
         if kind not in "fc":
             right = a == b
-            near = right.all() or (right | np.any([*islice(changes(), TRIES)], axis=0)).all()
+            near = right.all() or (right | np.any([*islice(changes(), MIN_RUNS)], axis=0)).all()
             return "" if near else "other whole numbers"
         right = (a == b) | ((a != a) & (b != b))
         if right.all():
@@ -302,11 +310,15 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         far = np.abs(a - b)
         if (right | (far <= allowed)).all():
             return ""
-        spread = np.nan_to_num(np.max([*islice(changes(), TRIES)], axis=0), nan=0, posinf=np.inf)
-        wrong, total, tries = ~(right | (far <= allowed + NOISE * spread)), np.zeros_like(spread), 0
+        spread = np.nan_to_num(np.max([*islice(changes(), MIN_RUNS)], axis=0), nan=0, posinf=np.inf)
+        wrong, total, tries = (
+            ~(right | (far <= allowed + NOISE_FACTOR * spread)),
+            np.zeros_like(spread),
+            0,
+        )
         for change in changes() if wrong.any() else ():  # averaged: one change may be 0 by chance
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
-        wrong &= ~(far <= allowed + NOISE * (total / max(tries, 1)))
+        wrong &= ~(far <= allowed + NOISE_FACTOR * (total / max(tries, 1)))
         return (
             f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements"
             if wrong.any()
@@ -326,7 +338,7 @@ def beyond_noise(
     change in many runs plus the root mean square of the array's changes."""
     first = next(runs)
     if not halves:
-        some = [*islice(runs, TRIES)]
+        some = [*islice(runs, MIN_RUNS)]
         return [
             i
             for i, (a, b) in pairs.items()
@@ -339,7 +351,7 @@ def beyond_noise(
             )
         ]
     spread, left = {i: np.zeros_like(single(first[i]), float) for i in pairs}, [*pairs]
-    for run in islice(runs, MOST_TRIES):
+    for run in islice(runs, MAX_RUNS):
         for i in left:
             spread[i] = np.fmax(spread[i], np.nan_to_num(change(run[i], first[i]), nan=0, posinf=0))
         left = [
@@ -349,7 +361,9 @@ def beyond_noise(
                 *pairs[i],
                 lambda i=i: iter(
                     [  # type: ignore[misc]
-                        ROUNDED / NOISE * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
+                        HALF_NOISE_FACTOR
+                        / NOISE_FACTOR
+                        * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
                     ]
                 ),
             )

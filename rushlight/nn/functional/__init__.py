@@ -1,4 +1,4 @@
-"""torch.nn.functional: the functions behind the modules, which have no parameters of their own."""
+"""torch.nn.functional: the functions behind the modules; parameters are arguments."""
 
 from rushlight.base.errors import suggesting as _suggesting
 from rushlight.base.missing_names import tell as _tell

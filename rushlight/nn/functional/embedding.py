@@ -1,4 +1,4 @@
-"""Tables of rows: looked up, pooled in bags, and their opposite, one-hot."""
+"""Embedding tables: row lookup, bags of rows, and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
-        weight.detach().index_copy_(0, rows, e.mul(found, scale))  # tangents stay as they are
+        # the tangents of the rows do not change
+        weight.detach().index_copy_(0, rows, e.mul(found, scale))
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
@@ -326,8 +327,8 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """out[..., c] = 1 where c is the class, else 0: (*) of int64 -> (*, num_classes); -1: one more
-    than the largest class.
+    """out[..., c] = 1 where c is the class, else 0: (*) int64 -> (*, num_classes). num_classes=-1:
+    the largest class + 1.
 
     RuntimeError for classes below 0 or beyond, or of another dtype.
 

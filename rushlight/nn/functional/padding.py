@@ -26,9 +26,9 @@ def pad(
     the one before it, ...
 
     `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
-    'replicate' (those repeated), 'circular' (from the other end). Negative amounts cut off. All but
-    'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts
-    that do not fit.
+    'replicate' (first and last element repeated), 'circular' (continued from the other end).
+    Negative amounts cut off. All but 'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C,
+    ...). RuntimeError for amounts that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])
@@ -53,7 +53,7 @@ def pad(
         return constant_pad(input, tuple(each), 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(
-            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out")
+            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value=")
         )
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(
@@ -80,7 +80,8 @@ def cut(input: Tensor, each: list[tuple[int, int]], mode: str) -> Tensor:
     less, more = (tuple([(nearer(a, 0), nearer(b, 0)) for a, b in each]) for nearer in (min, max))
     if mode != "circular":
         return constant_pad(bordered(input, mode, more), less, 0)
-    input = constant_pad(input, less, 0)  # what is cut off does not come back from the other end
+    # crop first, so that cropped elements are not wrapped around
+    input = constant_pad(input, less, 0)
     for d, (before, after) in enumerate(more):
         check_amounts(input, d, before, after, mode)
     return bordered(input, mode, more)

@@ -1,4 +1,6 @@
-"""What moves tensors between GPUs: names that libraries import and call only with several GPUs."""
+"""Functions that move tensors between GPUs: names that libraries import and call only with several
+GPUs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from rushlight.base.device import present
 
 
 class Broadcast(Function):
-    """A tensor to several GPUs. RuntimeError: there is none."""
+    """Copies of a tensor on several GPUs. RuntimeError: there are no GPUs."""
 
     @staticmethod
     def forward(ctx: Any, target_gpus: Any, *inputs: Any) -> Any:
@@ -17,7 +19,7 @@ class Broadcast(Function):
 
 
 class ReduceAddCoalesced(Broadcast):
-    """Sums of what several GPUs have."""
+    """Sums of tensors on several GPUs."""
 
 
 class Gather(Broadcast):

@@ -1,4 +1,4 @@
-"""x[key] with index tensors in it; ops/index/along_dim.py has what stands along one dimension."""
+"""x[key] with index tensors in the key. Indexing along one dimension: ops/index/along_dim.py."""
 
 from __future__ import annotations
 

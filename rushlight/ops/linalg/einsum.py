@@ -1,5 +1,6 @@
-"""Einstein sums, made of permutations, reshapes and one stacked product for each pair of
-operands."""
+"""Einstein sums, by permutations, reshapes and one batched matrix product for each pair of
+operands.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     `einsum('ij,jk->ik', a, b)`.
 
     A letter names a dimension; letters missing after `->` are summed over; a letter twice in one
-    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the
-    letters that stand once come out, in alphabetical order. RuntimeError for an equation that does
+    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the output
+    has the letters that occur once, in alphabetical order. RuntimeError for an equation that does
     not fit the operands.
 
     >>> a, b = rushlight.ones(2, 3), rushlight.ones(3, 4)
@@ -98,8 +99,10 @@ def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
 
 @lru_cache(maxsize=256)
 def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
-    """The letters of each operand, of so many dimensions, and of the output; those of `...` are
-    Greek. ValueError for an equation that does not fit."""
+    """The letters of each operand and of the output. `dims`: the number of dimensions of each
+    operand. The dimensions of `...` get Greek letters. ValueError for an equation that does not
+    fit.
+    """
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
@@ -178,7 +181,7 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
 
 
 def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
-    """A letter that stands twice: its diagonal."""
+    """Replace a letter that occurs twice in one operand by the diagonal of its dimensions."""
     for c in dict.fromkeys(letters) if len(set(letters)) < len(letters) else ():
         while letters.count(c) > 1:
             i = letters.index(c)
@@ -189,7 +192,7 @@ def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
 
 
 def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, str]:
-    """The dimensions that nobody needs any more, summed; the others lie in this order then."""
+    """Sum the dimensions that are not in `wanted`; the others are then in the order of `order`."""
     if wanted.issuperset(letters):
         return t, letters
     sorts = sorted(letters, key=order.index)
@@ -203,8 +206,9 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     """Which two operands to contract next, their product then standing last: an order of little
     work.
 
-    NumPy looks for it: the best one for up to five operands, a greedy one for more. Two need no
-    search."""
+    NumPy finds the order: the best one for up to five operands, a greedy one for more. Two operands
+    need no search.
+    """
     if len(inputs) < 3:
         return [(0, 1)] * (len(inputs) - 1)
     plain = {
@@ -216,7 +220,8 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     how = "optimal" if len(inputs) <= 5 else "greedy"
     groups = np.einsum_path(equation, *shapes, optimize=(how, 2**62))[0][1:]
     steps, n = [], len(inputs)  # n: how many operands are left
-    for group in groups:  # several at once where they share no letter: one after the other
+    # operands without a common letter come in one group: contract them in turn
+    for group in groups:
         first, *others = sorted(group)
         while others:
             second = others.pop(0)
@@ -231,16 +236,17 @@ def contract(
     a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str
 ) -> tuple[Tensor, str]:
     """The product of two operands, summed over the letters that neither the output nor a later
-    operand wants.
+    operand has.
 
-    `order`: all letters, those of the output first. The result lies in memory as torch's: letters
-    of both, of a, of b, each group in this order; those of b first if all of them come before a's,
-    and b was not summed."""
+    `order`: all letters, those of the output first. The result has torch's memory layout: the
+    letters of both operands, then of a, then of b, each group in this order. b's letters come first
+    if all of them come before a's in `order` and b was not summed.
+    """
     a, in_a = summed(a, in_a, wanted | set(in_b), order)
     whole = wanted.union(in_a).issuperset(in_b)
     b, in_b = summed(b, in_b, wanted | set(in_a), order)
     ones = {c for c in in_a + in_b if c in wanted and sizes[c] == 1}
-    # a letter of size 1 in one operand only broadcasts: there it cannot be contracted as it stands
+    # a letter of size 1 in one operand broadcasts and cannot be contracted: remove this dimension
     a, in_a = squeezed(a, in_a)
     b, in_b = squeezed(b, in_b)
     of_a, of_b = {*in_a}, {*in_b}
@@ -282,7 +288,7 @@ def spread(t: Tensor, letters: str, out: str, sizes: dict) -> Tensor:
 
 
 def ordered(t: Tensor, letters: str, order: list[str]) -> Tensor:
-    """The tensor with its dimensions in that order."""
+    """The tensor with its dimensions in the order of `order`."""
     return t if [*letters] == order else permute(t, places(letters, order))
 
 

@@ -43,7 +43,7 @@ mv = product(
     linear="x y",
     sizes="all",
 )
-# x w^T + b, with w of shape (out, in): what nn.Linear computes
+# x w^T + b with w of shape (out, in), as in nn.Linear
 linear = inner(
     lambda x, weight, bias, /: linear(x, weight, bias),
     x=lambda g, weight: unrows(mm(rows(g), weight), g),

@@ -95,7 +95,7 @@ def as_factor(g):
 
 @shared
 def triangular_gradient(g, x, out, upper, unitriangular):
-    """-x^-T g out^T, of which the part that is read."""
+    """-x^-T g out^T, restricted to the triangle that the solver reads."""
     g = -(triangular(x.mT, g, not upper, unitriangular) @ out.mT)
     return triu(g, int(unitriangular)) if upper else tril(g, -int(unitriangular))
 

@@ -1,4 +1,4 @@
-"""Activations that elementwise.py does not have: nn.functional gives them torch's signatures."""
+"""Activations that are not in elementwise.py. nn.functional gives them torch's signatures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-# Functions of nn.functional alone: neither methods nor names of the package.
+# Functions of nn.functional only: neither methods of Tensor nor names of the package.
 smooth = entry(elementwise, FLOATING, method=False, function=False)
 pieces = entry(elementwise, SAME, method=False, function=False)
 

@@ -98,7 +98,7 @@ def addcdiv(
 
 
 def tensors(function: Any, **given: Any) -> None:
-    """TypeError where an argument is no tensor."""
+    """TypeError if an argument is not a tensor."""
     for i, (name, value) in enumerate(given.items()):
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -155,7 +155,7 @@ WIDEST = {
     2: 42,
     4: 279,
     8: 2100,
-}  # between the exponents of floating-point numbers of so many bytes
+}  # the range of exponents of floating-point numbers of this many bytes
 
 
 @composite()

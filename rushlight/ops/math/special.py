@@ -1,5 +1,6 @@
-"""Special functions: those of the gamma function, the normal distribution, Bessel's, and orthogonal
-polynomials."""
+"""Special functions: gamma functions, the normal distribution, Bessel functions, orthogonal
+polynomials.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +143,7 @@ sinc = floating(
     fused=False,
 )
 
-# -- Bessel's functions, of the first kind (j, i) and the second (y, k); those ending in e are scale
+# -- Bessel functions, of the first kind (j, i) and the second (y, k); those ending in e are scale
 
 i0 = floating(
     lambda x, /: i0(x),
@@ -207,7 +208,7 @@ special_airy_ai = floating(
 
 
 def polynomial(forward, doc):
-    """An entry; torch has no derivatives of these."""
+    """An op for a family of polynomials; like torch, without derivatives."""
     return floating(forward, names={"y": "n"}, numbers="x y", doc=doc + "; 0 for negative degrees.")
 
 
@@ -270,8 +271,7 @@ def by_x(y, x):
 
 @shared
 def logit_gradient(g, x, eps):
-    """g / (x (1 - x)) where the logit is smooth; else 0 if it was cut off by eps, and nan if it was
-    not."""
+    """g / (x (1 - x)) inside the bounds. Outside: 0 if `eps` clamps x, else nan."""
     low, otherwise = (0, float("nan")) if eps is None or eps < 0 else (eps, 0.0)
     return where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), otherwise)
 
@@ -279,7 +279,7 @@ def logit_gradient(g, x, eps):
 @shared
 def no_derivative(name):
     raise NotImplementedError(
-        f"the derivative for 'self' of '{name}' is not implemented; cure: detach() the first "
+        f"the derivative for 'self' of '{name}' is not implemented; hint: detach() the first "
         "argument"
     )
 

@@ -1,5 +1,4 @@
-"""Special functions that are made of ops, and torch.special's names for functions that have other
-ones."""
+"""Special functions composed of ops, and torch.special's other names of existing functions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ for name in ("conv", "conv_input_grad", "conv_weight_grad"):
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=of_half)
 TENSORS.update(
     conv=plain, of_half=lambda g, weight: g
-)  # of tensors, numbers leave bfloat16 as it is
+)  # multiplication by a Python number keeps bfloat16
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
 ARRAYS["conv_bias_grad"] = conv_bias_grad
 
@@ -57,7 +57,7 @@ convolution = inner(
     added="bias",
     sizes="leading",
 )
-# the transposed convolution: x is what a convolution gives, and `size` what it takes
+# transposed convolution: x has the shape of a convolution's output, `size` is the size of its input
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups: conv_input_grad(
         x, weight, size, stride, padding, dilation, groups

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-# What each element loses, by a target.
+# Elementwise losses of an input and a target.
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
 
 mse_loss = loss(
@@ -56,7 +56,7 @@ binary_cross_entropy_with_logits = loss(
     y=lambda g, x: -g * x,
 )
 
-# x (N, C, *d) of log-probabilities, target (N, *d) of classes, weight (C,) or None
+# x (N, C, *d): log-probabilities; target (N, *d): class indices; weight (C,) or None
 nll_loss = inner(
     lambda x, target, weight, /, ignore_index=-100, reduction="mean": nll_loss(
         x, target, weight, ignore_index, reduction

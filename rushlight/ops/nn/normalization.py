@@ -1,5 +1,6 @@
-"""Normalization. Mean and variance are outputs, so that second derivatives find their way through
-them."""
+"""Normalization. Mean and variance are outputs of the ops, so that second derivatives go through
+them.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ group_norm = inner(
     node="NativeGroupNormBackward0",
     sizes=sizes_of_group_norm,
 )
-# what the gradients of x and of weight have in common
+# terms that the gradients of x and of weight share
 batch_dots = inner(
     lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
     x=lambda g, y, mu: g * (y - mu),
@@ -102,7 +103,7 @@ batch_dots = inner(
     batched="shift",
     promote="x y mu",
 )
-# with mean and variance given, as in evaluation; no gradient goes to those
+# mean and variance are given, as in evaluation; they get no gradient
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
     x=lambda g, weight, var, eps: (

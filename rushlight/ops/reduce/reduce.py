@@ -242,7 +242,7 @@ def shared_by(g, n):
 
 @shared
 def standing(x, out):
-    """Where an element is the one that was found, which may be nan."""
+    """Where x equals the reduction's result, which may be nan."""
     return (x == out) | ((x != x) & (out != out)) if somewhere(out != out) else x == out
 
 
@@ -271,8 +271,8 @@ def spread(x, axes, correction):
 
 @shared
 def product_of_others(x, out, dims):
-    """For each element the product of those that were multiplied with it, also where some are 0."""
-    if not x.shape:  # no others
+    """For each element the product of all others in its slice, also if some are 0."""
+    if not x.shape:  # a scalar: the empty product
         return zeros(x.shape, x) + 1
     if not somewhere(x == 0):
         return out / x
@@ -298,9 +298,11 @@ def cumprod_gradient(g, x, out, dim):
     """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1}
     (g_{k+1} + x_{k+2} (...))).
 
-    The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are
-    total_k + factor_k total_{k + step} (Blelloch, Prefix sums and their applications, 1990)."""
-    if not len(x.shape) or x.shape[dim] < 2:  # nothing comes before
+    The second form is computed by doubling: let `total` be the sum of k terms and `factor` the
+    product of k x; then the sum of 2k terms is total_i + factor_i total_{i + k} (Blelloch, Prefix
+    sums and their applications, 1990).
+    """
+    if not len(x.shape) or x.shape[dim] < 2:  # no preceding elements
         return g
     if not somewhere(x == 0):
         return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
@@ -313,7 +315,7 @@ def cumprod_gradient(g, x, out, dim):
 
 @shared
 def further(x, dim, step):
-    """What stands `step` further along the dimension; 0 beyond its end."""
+    """x shifted by `step` along the dimension: out_i = x_{i + step}; 0 beyond the end."""
     n = x.shape[dim]
     return cat((narrow(x, dim, step, n - step), zeros(narrow(x, dim, 0, step).shape, x)), dim)
 
@@ -323,7 +325,8 @@ build(globals())
 
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
-    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way. In
-    a run that becomes a program some might be, another time."""
+    """Whether any element is true, in any sample of vmap. Rules use this to choose a shorter
+    formula. Always true while a program is recorded, since a later run may have such elements.
+    """
     watch = mode().watch
     return (watch is not None and watch.records) or bool(any(holder(x)))

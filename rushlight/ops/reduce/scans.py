@@ -58,7 +58,7 @@ def decayed(g, out, dim):
 
 @shared
 def ahead(x, dim, step):
-    """What stands `step` places further on; 0 past the end."""
+    """x shifted by `step`: out_i = x_{i + step}; 0 beyond the end."""
     return padded(narrow(x, dim, step, x.shape[dim] - step), dim, step)
 
 

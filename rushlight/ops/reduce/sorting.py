@@ -1,4 +1,4 @@
-"""Order statistics, searches in what is sorted, and sets."""
+"""Order statistics, searches in sorted tensors, and sets."""
 
 from __future__ import annotations
 
@@ -102,8 +102,7 @@ build(globals())
 
 @composite()
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The element in the middle of those in order, the lower of two: of all, or (values, indices)
-    along `dim`.
+    """The median, the lower one of two: of all elements, or (values, indices) along `dim`.
 
     nan if there is one. IndexError for a dimension of no elements, NotImplementedError for bool and
     complex tensors.
@@ -155,8 +154,8 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """i with sorted[i - 1] < input <= sorted[i]: where each value goes in the last dimension, which
-    is in order.
+    """i with sorted[i - 1] < input <= sorted[i]: the position at which to insert each value in the
+    sorted last dimension.
 
     `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or
     the leading ones of the values. `sorter`: the indices that put the sequence in order. int64, or
@@ -188,7 +187,7 @@ def as_values(input: Any) -> Tensor:
 def check_search(
     x: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None
 ) -> None:
-    """RuntimeError for what `searchsorted` cannot take, in torch's words."""
+    """RuntimeError for arguments that `searchsorted` does not accept, with torch's messages."""
     a, b = x._array.shape, values._array.shape
     wrong = None
     if side not in (None, "left", "right"):
@@ -300,8 +299,8 @@ def unique(
 ) -> Any:
     """The distinct elements in order, or along `dim` the distinct slices.
 
-    `return_inverse`: also where each element is among them; `return_counts`: also how often each
-    stands there. RuntimeError for complex tensors, and for slices of no elements.
+    `return_inverse`: also the index of each element's value; `return_counts`: also the count of
+    each value. RuntimeError for complex tensors, and for slices of no elements.
 
     >>> rushlight.unique(rushlight.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))

@@ -334,7 +334,8 @@ def bernoulli(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """P(out = 1) = the element, else 0, in the input's dtype; with `p`, one probability for all.
+    """P(out = 1) = the element, else 0, in the input's dtype. `p`: one probability for all
+    elements.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.bernoulli(rushlight.tensor([0., 0.5, 0.5, 1.]))
@@ -431,7 +432,7 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
 
 
 def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """Fresh numbers for x inside vmap, where a sample has no memory order of its own."""
+    """New random numbers for x inside vmap, where a sample has no memory order of its own."""
     level = mode().batch
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)

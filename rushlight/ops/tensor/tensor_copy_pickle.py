@@ -104,7 +104,7 @@ def subclassed(cls: type, **options: Any) -> None:
     if cls.__module__.partition(".")[0] != "rushlight":
         from rushlight.ops.tensor import torch_function as protocol
 
-        protocol.take_part(cls)
+        protocol.insert_gated_class(cls)
 
 
 Tensor._asks = False
