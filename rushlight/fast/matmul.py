@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
+from rushlight.base.threads import alone, cores
 from rushlight.fast.index import (
     BLAS_COPIES_PRODUCTS,
     MIN_COLUMNS_OF_TRANSPOSED,
@@ -22,7 +23,7 @@ from rushlight.fast.index import (
     ONE_THREAD_PRODUCTS_BESIDE_LOOPS,
 )
 from rushlight.fast.policy import charge_products, products
-from rushlight.kernels.matmul import LARGE_PRODUCTS, TRANSPOSE_RESULTS, of_matrices
+from rushlight.kernels.matmul import LARGE_PRODUCTS, TRANSPOSE_RESULTS, has_few_rows
 
 FLOAT = np.dtype(np.float32)
 
@@ -43,7 +44,8 @@ def large(
     most = ONE_THREAD_PRODUCTS if before_loops else ONE_THREAD_PRODUCTS_BESIDE_LOOPS
     if x.ndim > 2 or count >= most:
         return None
-    r = on_one_thread(x, y, out)
+    turned = y.ndim == 2 and y.strides[0] == 4 and has_few_rows(x, y)
+    r = on_one_thread(few_rows if turned else np.dot, x, y, out)
     return r if bias is None else np.add(r, bias, out=r if r.dtype == bias.dtype else None)
 
 
@@ -90,23 +92,10 @@ def suits_flat(m: int, k: int, n: int, y_is_transpose: bool) -> bool:
     return m * k * n > BLAS_COPIES_PRODUCTS and n > 1
 
 
-def cores() -> int:
-    from rushlight.base.threads import cores  # read when first needed
-
-    return cores()
-
-
-@cache
-def alone() -> Callable[..., ndarray]:
-    from rushlight.base.threads import alone  # imported once: an import takes 2 us each time
-
-    return alone
-
-
-def on_one_thread(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
+def on_one_thread(blas: Callable, x: ndarray, y: ndarray, out: ndarray | None) -> ndarray:
     """A product of middle size on one thread: to wait for other threads takes longer than they save
     (base/threads.py)."""
-    return alone()(of_matrices, x, y, out)
+    return alone(blas, x, y, out)
 
 
 @cache

@@ -82,15 +82,19 @@ def into(x: ndarray, y: ndarray, out: ndarray) -> None:
 
 def of_matrices(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
     """x y of matrices."""
-    if (
-        y.ndim == 2
-        and y.strides[0] == 4
-        and 2 < len(x) < TRANSPOSE_ROWS
-        and len(x) * y.shape[1] > TRANSPOSE_RESULTS
-        and x.dtype is FLOAT is y.dtype
-    ):
+    if y.ndim == 2 and y.strides[0] == 4 and has_few_rows(x, y):
         return few_rows(x, y, out)
     return np.dot(x, y, out)
+
+
+def has_few_rows(x: ndarray, y: ndarray) -> bool:
+    """Whether y^T x^T is faster than x y, for a transpose y."""
+    rows = len(x)
+    return (
+        2 < rows < TRANSPOSE_ROWS
+        and rows * y.shape[1] > TRANSPOSE_RESULTS
+        and x.dtype is FLOAT is y.dtype
+    )
 
 
 @site

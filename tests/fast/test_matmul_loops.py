@@ -273,6 +273,11 @@ def test_compiled_programs_multiply_stacks_by_the_loops(monkeypatch):
     assert used.count((2, 3, 64, 48)) >= 4
 
 
+def test_few_rows_times_a_long_vector():
+    x, y = rushlight.randn(8, 300), rushlight.randn(300)
+    assert rushlight.allclose(x @ y, (x.double() @ y.double()).float(), atol=1e-4)
+
+
 @pytest.mark.parametrize("rows", [2, 3, 8, 19, 39, 40])
 @pytest.mark.parametrize("columns", [65, 1300])
 def test_few_rows_times_a_transpose(rows, columns):
