@@ -322,7 +322,7 @@ def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
     return IndexError(
         explain(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
+            f"dimensions are 0 to {n - 1}, or -1 to {-n}",
             **facts,
         )
     )

@@ -12,7 +12,7 @@ from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 
 FLOAT = np.dtype(np.float32)
-# These decide when the hook is called at all: its 0.3 us would be 7 % of a small product.
+# below these sizes the hook is not called
 LARGE_PRODUCTS = 1 << 18  # multiplications of a product, which takes 10 us or more
 TRANSPOSE_RESULTS, TRANSPOSE_ROWS = 1200, 40  # elements above, rows below which y^T x^T is faster
 

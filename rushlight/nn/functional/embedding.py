@@ -378,7 +378,7 @@ def class_count(tensor: Tensor, num_classes: int) -> int:
         raise RuntimeError(
             explain(
                 "Class values must be smaller than num_classes.",
-                "count from 0 to num_classes - 1, or give more classes",
+                "class numbers are 0 to num_classes - 1; use more classes",
                 largest=known.max(),
                 num_classes=num_classes,
             )
