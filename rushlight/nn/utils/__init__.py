@@ -3,17 +3,28 @@
 from importlib import import_module
 from typing import Any
 
-from rushlight.nn.utils import rnn
-from rushlight.nn.utils.clip_grad import (
-    clip_grad_norm,
-    clip_grad_norm_,
-    clip_grad_value_,
-    clip_grads_with_norm_,
-    get_total_norm,
+from rushlight.nn.utils import (
+    rnn as rnn,
 )
-from rushlight.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
-from rushlight.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
-from rushlight.nn.utils.weight_norm import remove_weight_norm, weight_norm
+from rushlight.nn.utils.clip_grad import (
+    clip_grad_norm as clip_grad_norm,
+    clip_grad_norm_ as clip_grad_norm_,
+    clip_grad_value_ as clip_grad_value_,
+    clip_grads_with_norm_ as clip_grads_with_norm_,
+    get_total_norm as get_total_norm,
+)
+from rushlight.nn.utils.convert_parameters import (
+    parameters_to_vector as parameters_to_vector,
+    vector_to_parameters as vector_to_parameters,
+)
+from rushlight.nn.utils.spectral_norm import (
+    remove_spectral_norm as remove_spectral_norm,
+    spectral_norm as spectral_norm,
+)
+from rushlight.nn.utils.weight_norm import (
+    remove_weight_norm as remove_weight_norm,
+    weight_norm as weight_norm,
+)
 
 # Seldom used: loaded when first asked for.
 _MODULES = (

@@ -19,10 +19,10 @@ from rushlight.vision.models.squeezenet import *
 from rushlight.vision.models.vgg import *
 from rushlight.vision.models.vision_transformer import *
 from rushlight.vision.models.weights import (
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
+    WeightsEnum as WeightsEnum,
+    get_model as get_model,
+    get_model_builder as get_model_builder,
+    get_model_weights as get_model_weights,
+    get_weight as get_weight,
+    list_models as list_models,
 )
