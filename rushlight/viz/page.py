@@ -22,6 +22,7 @@ from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
 from rushlight.viz.graph import Params, check_recorded, pairs
 from rushlight.viz.layout import framed, layout
+from rushlight.viz.module_calls import call_of
 from rushlight.viz.modules import common
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
@@ -117,6 +118,7 @@ class Content:
     ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
         self.names = {id(tensor): name for name, tensor in pairs(params)}
+        self.model = params
         self.place = {node: i for i, node in enumerate(order)}
         self.values = forward_values(output)
         self.numbers: dict[str, int] = {}
@@ -162,6 +164,9 @@ class Content:
     def node(self, node: Node) -> dict[str, Any]:
         leaf = getattr(node, "variable", None)
         title, label = names_of(node, self.names.get(id(leaf)))
+        call = call_of(node, self.model)
+        if call is not None:
+            label = f"{call.kind}: {label}" if label.lower() != call.kind.lower() else call.kind
         kind = "leaf" if node.leaf else "output" if node is self.output._node else "op"
         grad = (
             self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
@@ -181,7 +186,7 @@ class Content:
             "value": self.number(self.values.get(node)),
             "forward": forward,
             "rules": rules_of(node),
-            "module": self.module(node),
+            "module": self.module(node) if call is None else call.path,
             "inputs": [[name, self.number(value)] for name, value in inputs.items()],
             "source": self.source(node),
         }
