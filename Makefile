@@ -1,5 +1,5 @@
 # One command each. Every target makes the .venv it needs; a second call starts at once.
-#   make demo    train a network on real digits; results in ./rushlight-demo (again: ARGS=--overwrite)
+#   make demo    train a network on real digits; results in ./rushlight-demo, replaced when run again
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
 #   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='tests/core' ARGS=--quick)
@@ -34,7 +34,7 @@ help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/has-demo
-	$(BIN)/rushlight demo $(ARGS)
+	$(BIN)/rushlight demo --overwrite $(ARGS)
 
 test: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --quick $(ARGS)
