@@ -10,8 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from mpmath import atanh, cos, erf, erfc, exp, expm1, lu_solve, matrix, mp, mpf, pi, sin, sqrt
-from mpmath import log as ln
+from mpmath import (
+    atanh,
+    cos,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    log as ln,
+    lu_solve,
+    matrix,
+    mp,
+    mpf,
+    pi,
+    sin,
+    sqrt,
+)
 
 mp.dps = 40
 
