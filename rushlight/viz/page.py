@@ -77,7 +77,7 @@ def html(
     """
     check_recorded(output)
     parts = {
-        "title": escape(f"Backward, step by step: {output.grad_fn.name()} {tuple(output.shape)}"),  # type: ignore[union-attr]
+        "title": escape(f"Backpropagation, step by step: {headline(output)}"),
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "script": (HERE / "page.js").read_text(encoding="utf-8"),
         "data": as_json(content(output, params, gradient)),
@@ -88,6 +88,16 @@ def html(
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return Page(text)
+
+
+def headline(output: Tensor) -> str:
+    """The output in the page's title: `tanh = 0.7071`, or `tanh, shape (2, 3)`."""
+    node = output._node
+    assert node is not None
+    name = node.name() if node.op is None else node.op.called
+    if output._array.size == 1:
+        return f"{name} = {output._array.item():.5g}"
+    return f"{name}, shape {tuple(output.shape)}"
 
 
 def as_json(data: Any) -> str:
@@ -256,7 +266,7 @@ class Content:
         """Room for the name, and for a line with numbers: up to three, or shape and mean."""
         shape = tuple(node.shape or ())
         count = prod(shape)
-        numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 13
+        numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 16
         return min(WIDEST, max(len(label), numbers + 6) * LETTER + 16)
 
 
