@@ -20,6 +20,7 @@ import rushlight
 from rushlight.core.printing import printoptions
 from tests.support.paths import ROOT
 
+MARK = "-- end of a block --"
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", re.DOTALL)
 EXAMPLES = {
     f"{path.relative_to(ROOT)}:{path.read_text()[: found.start()].count(chr(10)) + 1}": found.groups()
@@ -110,6 +111,27 @@ def test_what_is_public_has_an_example(name):
     with printoptions():
         failed = doctest.DocTestRunner(verbose=False).run(test, out=report.write).failed
     assert failed == 0, report.getvalue()
+
+
+GUIDES = [p for p in sorted((ROOT / "docs" / "use").glob("*.md")) if "```python" in p.read_text()]
+PARTS = re.compile(r"^```python\n(.*?)^```\n+(?:```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=[page.stem for page in GUIDES])
+def test_a_guide_prints_what_it_shows(page, tmp_path):
+    """Its blocks run in their order, in a new process."""
+    parts = PARTS.findall(page.read_text())
+    program = "\n".join(f"{code}\nprint({MARK!r})" for code, _ in parts)
+    made = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    printed = made.stdout.split(f"{MARK}\n")
+    assert printed[:-1] == [text for _, text in parts]
 
 
 @pytest.mark.origin("newcomers")
