@@ -22,7 +22,7 @@ def main(site: str, axe: str, *pages: str) -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
-            args=["--no-sandbox", "--allow-file-access-from-files"],
+            args=["--no-sandbox"],
         )
         for scheme in ("light", "dark"):
             for name in pages:

@@ -111,9 +111,7 @@ def browser():
     if program is None:
         pytest.skip("Chromium is not installed")
     with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--allow-file-access-from-files"]
-        )
+        opened = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield opened
         opened.close()
 
