@@ -130,9 +130,9 @@ def browser():
 def test_search_finds_names_in_a_site_opened_as_a_file(site, browser, words, page):
     opened = browser.new_page(viewport={"width": 1440, "height": 900})
     opened.goto((site / "index.html").as_uri())
-    opened.wait_for_selector(".md-search__input", state="attached")
     opened.keyboard.press("/")
-    opened.fill(".md-search__input", words)
+    opened.wait_for_selector("text=Type to start searching")  # the index is loaded
+    opened.type(".md-search__input", words, delay=20)  # the search listens to keys
     opened.wait_for_selector(".md-search-result__item a")
     found = opened.evaluate(
         "[...document.querySelectorAll('.md-search-result__item a')].slice(0, 8).map(a => a.href)"
