@@ -1,11 +1,13 @@
 # One command each. Every target makes the .venv it needs; a second call starts at once.
-#   make demo    train a network on real digits; results in ./rushlight-demo (again: ARGS=--overwrite)
+#   make demo    train a network on real digits; results in ./rushlight-demo, replaced when run again
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
 #   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='tests/core' ARGS=--quick)
 #   make lint    ruff, its formatter, tools/words.py and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
+#   make dist    source archive and wheel, checked: installed into an empty environment, which runs the README
+#   make pictures   the moving picture of README and site anew, from the step page in Chromium
 #   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
@@ -30,13 +32,13 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance clean
+.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance dist pictures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/has-demo
-	$(BIN)/rushlight demo $(ARGS)
+	$(BIN)/rushlight demo --overwrite $(ARGS)
 
 test: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --quick $(ARGS)
@@ -63,6 +65,15 @@ bench: $(VENV)/has-full,oracle
 docs: $(VENV)/has-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+dist: $(VENV)/has-release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/try_wheel.py dist
+
+pictures: $(VENV)/has-test
+	$(BIN)/python tools/step_page_picture.py
 
 stubs: $(VENV)/has-test
 	$(BIN)/python tools/stubs.py

@@ -38,7 +38,7 @@ half of the time, and a busy machine slows what reads memory:
     GRUCell                          20x1x32         5.96   1.60      1.75   1.07
 
 torch has one op of oneDNN for an LSTM, and none for the others. The whole step of a character model
-(../shared/bench, W6), interleaved on the same machine, before and after the loops were made of
+(benchmarks/side_by_side, W6), interleaved on the same machine, before and after the loops were made of
 tiles (torch's time / ours): eager 0.96 -> 1.05, compiled 1.34 -> 1.51.
 
 Where the time of W6's compiled step goes, us on one quiet core (2026-11-22; all of it 11.0 to 12.4

@@ -15,11 +15,20 @@ from builtins import str as _str
 from builtins import tuple as _tuple
 from builtins import type as _type
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
+from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias, overload as _overload
 
 import numpy as _np
 
 from rushlight.core.tensor import Tensor as _Tensor
+class _PLU(_NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
+
+class _USV(_NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    V: _Tensor
 
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
@@ -43,7 +52,7 @@ from rushlight.ops.linalg.lu import ldl_factor as ldl_factor
 def ldl_factor_ex(A: _Tensor, *, hermitian: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 from rushlight.ops.linalg.lu import ldl_solve as ldl_solve
 def lstsq(A: _Tensor, B: _Tensor, rcond: _float | None = ..., *, driver: _str | None = ..., out: Any = ...) -> Any: ...
-def lu(A: _Tensor, *, pivot: _bool = ..., out: Any = ...) -> Any: ...
+def lu(A: _Tensor, *, pivot: _bool = ..., out: Any = ...) -> _PLU: ...
 from rushlight.ops.linalg.lu import lu_factor as lu_factor
 def lu_factor_ex(A: _Tensor, *, pivot: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, *, left: _bool = ..., adjoint: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
@@ -61,7 +70,7 @@ from rushlight.ops.linalg.solve_api import slogdet as slogdet
 from rushlight.ops.linalg.solve_api import solve as solve
 def solve_ex(A: _Tensor, B: _Tensor, *, left: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...
 def solve_triangular(A: _Tensor, B: _Tensor, *, upper: _bool, left: _bool = ..., unitriangular: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
-def svd(A: _Tensor, full_matrices: _bool = ..., *, driver: _str | None = ..., out: Any = ...) -> Any: ...
+def svd(A: _Tensor, full_matrices: _bool = ..., *, driver: _str | None = ..., out: Any = ...) -> _USV: ...
 from rushlight.ops.linalg.decompose_api import svdvals as svdvals
 from rushlight.ops.linalg.solve_api import tensorinv as tensorinv
 from rushlight.ops.linalg.solve_api import tensorsolve as tensorsolve

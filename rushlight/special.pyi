@@ -15,7 +15,7 @@ from builtins import str as _str
 from builtins import tuple as _tuple
 from builtins import type as _type
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
+from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias, overload as _overload
 
 import numpy as _np
 

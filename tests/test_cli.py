@@ -373,3 +373,50 @@ def test_interrupted(tmp_path):
 
 def test_bad_input_is_an_exception_of_its_own():
     assert not issubclass(BadInput, OSError)  # or main would call it a fault of the disk
+
+
+def test_info_names_versions_and_the_cache(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
+    assert main(["info"]) == 0
+    facts = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
+    assert facts["rushlight"].startswith(__version__)
+    assert facts["Python"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert str(tmp_path) in facts["cache"]
+    assert facts["RUSHLIGHT_CACHE"] == str(tmp_path)
+
+
+def test_cache_is_counted_and_cleared(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
+    loops = tmp_path / "loops" / "__pycache__"
+    loops.mkdir(parents=True)
+    (loops.parent / "rushlight_loop_a.py").write_bytes(b"x" * 1_000_000)
+    (loops / "rushlight_loop_a.nbi").write_bytes(b"x" * 500_000)
+    (tmp_path / "other.txt").write_text("not ours")
+    assert main(["cache"]) == 0
+    assert "1 loops, 1.5 MB" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 0
+    assert "removed 1.5 MB" in capsys.readouterr().out
+    assert [*loops.parent.rglob("*")] == []
+    assert (tmp_path / "other.txt").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_the_commands(shell, capsys):
+    pytest.importorskip("shtab")
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(word in script for word in ("demo", "warmup", "--overwrite"))
+
+
+def test_completion_names_what_it_needs(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert "pip install shtab" in capsys.readouterr().err
+
+
+def test_demo_opens_the_page(small, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    arguments = ["demo", "--quiet", "--open", "--epochs", "1", "--data", str(small)]
+    assert main([*arguments, "--out", str(tmp_path / "results")]) == 0
+    assert opened == [(tmp_path / "results" / "backward.html").as_uri()]

@@ -10,8 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from mpmath import atanh, cos, erf, erfc, exp, expm1, lu_solve, matrix, mp, mpf, pi, sin, sqrt
-from mpmath import log as ln
+from mpmath import (
+    atanh,
+    cos,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    lu_solve,
+    matrix,
+    mp,
+    mpf,
+    pi,
+    sin,
+    sqrt,
+)
+from mpmath import (
+    log as ln,
+)
 
 mp.dps = 40
 

@@ -38,7 +38,7 @@ Names of sparse and quantized tensors, of other devices and of torch's own machi
 ## Every op
 
 {count} public entries of the table, by file in `rushlight/ops/`. *Gradients*: what an input's gradient is, given `g`, the
-gradient of the output `out`; ops without one have none. [Operators](operators.md) has the details.
+gradient of the output `out`; ops without one have none. [The reference](reference/index.md) has the details.
 
 {ops}
 """

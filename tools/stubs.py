@@ -9,6 +9,7 @@ is derived from an entry is spelled out, with the first lines of its docstring."
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import importlib
@@ -20,7 +21,7 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from rushlight.core.tensor import Tensor
 
 AT_ONCE = {*vars(Tensor)}  # before more is loaded
 
+from rushlight.core.results import RETURN_TYPES  # noqa: E402
 from rushlight.core.table import NAMESPACES, Op  # noqa: E402
 from rushlight.introspect import op_docstrings  # noqa: E402
 
@@ -61,7 +63,7 @@ HEADER = """\
 # mypy: disable-error-code="misc, override"
 {builtins}
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias
+from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlias as _TypeAlias, overload as _overload
 
 import numpy as _np
 
@@ -120,11 +122,25 @@ def named(annotation: Any) -> str:
 
 
 def annotations(function: Callable) -> dict[str, Any]:
-    """The evaluated annotations; those that name what only type checkers see are left out."""
+    """The evaluated annotations, those with names that are imported for type checkers alone, too."""
+    home = sys.modules.get(getattr(inspect.unwrap(function), "__globals__", {}).get("__name__", ""))
     try:
-        return typing.get_type_hints(function)
+        return typing.get_type_hints(function, localns=names_for_checkers(home) if home else None)
     except (NameError, TypeError):
         return {}
+
+
+@cache
+def names_for_checkers(module: types.ModuleType) -> dict[str, Any]:
+    """What the module imports under `if TYPE_CHECKING:`."""
+    found: dict[str, Any] = {}
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for statement in node.body:
+                if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    with contextlib.suppress(ImportError):  # a stub without a module
+                        exec(compile(ast.Module([statement], []), "<import>", "exec"), found)
+    return found
 
 
 # -- functions made from entries -------------------------------------------------------------------
@@ -195,6 +211,43 @@ def return_type(fields: list[str]) -> str:
     return f"_{name}"
 
 
+# Functions whose result depends on the arguments: the parameters after the input, and the result.
+VALUES_INDICES = "_ValuesIndices"
+BY_DIMENSION = (
+    ("", "_Tensor"),
+    ("dim: _int, keepdim: _bool = ..., *, out: Any = ...", VALUES_INDICES),
+)
+OF_TWO = ("other: _Tensor, *, out: _Tensor | None = ...", "_Tensor")
+OVERLOADS = {
+    "max": (*BY_DIMENSION, OF_TWO),
+    "min": (*BY_DIMENSION, OF_TWO),
+    "median": BY_DIMENSION,
+    "nanmedian": BY_DIMENSION,
+    "where": (
+        ("input: _Operand, other: _Operand, *, out: _Tensor | None = ...", "_Tensor"),
+        ("", "_tuple[_Tensor, ...]"),
+    ),
+    "nonzero": (
+        ("*, out: _Tensor | None = ..., as_tuple: _Literal[False] = ...", "_Tensor"),
+        ("*, as_tuple: _Literal[True]", "_tuple[_Tensor, ...]"),
+    ),
+    "type": (
+        ("dtype: _dtype | _str, non_blocking: _bool = ...", "_Tensor"),
+        ("dtype: None = ..., non_blocking: _bool = ...", "_str"),
+    ),
+}
+
+
+def overloads(name: str, input: str) -> str:
+    """The stubs of a function with several results; `input` is its first parameter."""
+    imports.add("from rushlight.base.dtypes import dtype as _dtype")
+    return_type(["values", "indices"])
+    return "\n".join(
+        f"@_overload\ndef {name}({', '.join(filter(None, (input, rest)))}) -> {returns}: ..."
+        for rest, returns in OVERLOADS[name]
+    )
+
+
 # -- definitions -----------------------------------------------------------------------------------
 
 
@@ -209,11 +262,32 @@ def definition(name: str, function: Callable, method: bool = False) -> str:
             {key: shown(hint) for key, hint in hints.items()},
             shown(hints.get("return", Any)),
         )
+        named = RETURN_TYPES.get(name) or RETURN_TYPES.get(function.__name__)
+        if returns == "Any" and named is not None and name != "histogramdd":
+            returns = return_type(list(named._fields))  # type: ignore[attr-defined]
     parameters = list(inspect.signature(function).parameters.values())
+    if name in OVERLOADS and returns == "Any":
+        return overloads(name, "self" if method else f"{parameters[0].name}: _Tensor")
     if method:
         parameters.remove(next((p for p in parameters if p.name == "input"), parameters[0]))
+    if returns == "Any" and "return_indices" in typed:
+        return with_or_without_indices(name, parameters, typed)
     written = ", ".join((["self"] if method else []) + listed(parameters, typed))
     return f"def {name}({written}) -> {returns}: {summary(op) if isinstance(op, Op) else '...'}"
+
+
+def with_or_without_indices(
+    name: str, parameters: list[inspect.Parameter], typed: dict[str, str]
+) -> str:
+    """The stubs of a pooling function, which returns a tensor or (values, indices)."""
+    alone = listed(parameters, typed | {"return_indices": "_Literal[False]"})
+    both = ["*", "return_indices: _Literal[True]"]
+    rest = listed([p for p in parameters if p.name != "return_indices"], typed)
+    return (
+        f"@_overload\ndef {name}({', '.join(alone)}) -> _Tensor: ...\n"
+        f"@_overload\ndef {name}({', '.join(rest + both)}) -> _tuple[_Tensor, _Tensor]: ...\n"
+        f"@_overload\ndef {name}({', '.join(listed(parameters, typed))}) -> Any: ..."
+    )
 
 
 def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[str]:
@@ -362,7 +436,9 @@ def methods() -> str:
     eyes it inherits."""
     everything()  # which may attach more
     lines = [
-        f"    {line}" for name in sorted(vars(Tensor)) for line in member(name, vars(Tensor)[name])
+        textwrap.indent(text, "    ")
+        for name in sorted(vars(Tensor))
+        for text in member(name, vars(Tensor)[name])
     ]
     return stub(["class Methods:", *lines])
 
@@ -389,7 +465,7 @@ def member(name: str, value: Any) -> Iterator[str]:
         return  # the class defines it itself
     if isinstance(value, property):
         yield (
-            f"@property\n    def {name}(self) -> "
+            f"@property\ndef {name}(self) -> "
             f"{shown(annotations(function).get('return', Tensor))}: ..."
         )
     elif name == "__getattr__":
@@ -402,7 +478,7 @@ def member(name: str, value: Any) -> Iterator[str]:
 
 
 def namespace(space: str) -> str:
-    """The stub of linalg, fft or special."""
+    """The stub of linalg, fft, special or nn.functional."""
     module = importlib.import_module(f"rushlight.{space}")
     public = {
         name: value
@@ -417,6 +493,7 @@ STUBS: dict[str, Callable[[], str]] = {
     "_methods.pyi": methods,
     "ops/tensor/method_names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES},
+    "nn/functional/__init__.pyi": partial(namespace, "nn.functional"),
 }
 
 if __name__ == "__main__":

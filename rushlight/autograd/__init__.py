@@ -1,10 +1,17 @@
 """Automatic differentiation: `backward`, `grad`, `Function`, hooks and checks."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
 from rushlight.core.backward import backward, grad
 from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+if TYPE_CHECKING:
+    from rushlight.autograd import forward_ad, function, functional, graph, profiler
+    from rushlight.autograd.anomaly import detect_anomaly, set_detect_anomaly
+    from rushlight.autograd.function import Function
+    from rushlight.autograd.variable import Variable
+    from rushlight.func.gradcheck import gradcheck, gradgradcheck
 
 # name -> its module in this package ("": the name is a module). Loaded on first use, since these
 # modules import the ops.

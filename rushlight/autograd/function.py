@@ -61,7 +61,7 @@ class Context:
         self._materialize = value
 
     @property
-    def saved_tensors(self) -> tuple:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors that forward saved. RuntimeError once the graph was freed."""
         if self._forward is not None:
             return self._forward
@@ -240,8 +240,9 @@ class Function:
         )
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """The gradient of each input of forward, or None. Override it (or `vjp`)."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """backward(ctx, *grads): the gradient of each input of forward, or None. Override it
+        (or `vjp`)."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."

@@ -10,9 +10,12 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from types import CodeType, FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rushlight.base.text import GENERATED
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
 
@@ -298,7 +301,7 @@ class Suggesting:
 
     __slots__ = ()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if kwargs:
             known = keywords(cls.__init__)
             for name in kwargs:

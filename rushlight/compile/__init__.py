@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from rushlight.base.dependencies import has_numba
 from rushlight.base.errors import warn
@@ -19,12 +19,18 @@ if (
     from rushlight.compile.report import Explanation
     from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 
+F = TypeVar("F", bound=Callable)
+
 # the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
 EXPLAIN_RUNS = 8
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
-def compile(
+@overload
+def compile(model: F, **settings: Any) -> F: ...
+@overload
+def compile(model: None = None, **settings: Any) -> Callable[[F], F]: ...
+def compile(  # type: ignore[misc]  # the overloads leave the settings to this signature
     model: Callable | None = None,
     *,
     fullgraph: bool = False,

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar, Token
 from functools import wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, overload
+
+F = TypeVar("F", bound=Callable)
 
 
 class Watcher:
@@ -182,7 +184,7 @@ class Setting:
         fresh.changes = self.changes
         return fresh
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: F) -> F:
         if isinstance(function, type):
             raise TypeError(
                 f"{type(self).__name__} decorates functions, not the class {function.__name__}"
@@ -194,8 +196,8 @@ class Setting:
                 return function(*args, **kwargs)
 
         if _is_generator(function):
-            return _each_step(function, self.again)
-        return inside
+            return _each_step(function, self.again)  # type: ignore[return-value]
+        return inside  # type: ignore[return-value]
 
 
 class within(Setting):
@@ -251,6 +253,10 @@ class no_grad(Setting):
 
     changes = {"grad": False}
 
+    @overload
+    def __new__(cls, function: None = None) -> no_grad: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, function: Callable | None = None) -> Any:
         self = object.__new__(cls)
         return self if function is None else self(function)  # `@no_grad` without brackets
@@ -299,7 +305,7 @@ class set_grad_enabled(Setting):
     def again(self) -> Setting:
         return type(self)(self.changes["grad"])
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: F) -> F:
         current.reset(
             self.before
         )  # used as a decorator: the setting holds inside the function only
@@ -319,6 +325,10 @@ class inference_mode(Setting):
 
     on: bool
 
+    @overload
+    def __new__(cls, mode: bool = True) -> inference_mode: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
         self.on = bool(mode)

@@ -14,7 +14,8 @@ from numpy import asarray, generic, ndarray
 
 from rushlight.base import dtypes
 from rushlight.base.array_memory import memory_of
-from rushlight.base.device import CPU, strided
+from rushlight.base.device import CPU, Layout, strided
+from rushlight.base.device import device as Device
 from rushlight.base.errors import check_assigned, explain, not_populated
 from rushlight.base.size import Size, steps_of
 from rushlight.core.clock import Writes, stamp
@@ -34,6 +35,7 @@ else:
 
 
 new = object.__new__
+attribute: Any = property  # the annotation of an attribute gives its type
 TANGENTS = (
     "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
 )
@@ -96,21 +98,25 @@ class Tensor(Methods):
         """The type of the elements."""
         return dtypes.of(self._array.dtype)
 
-    device = property(
+    device: Device = attribute(
         lambda self: CPU if isinstance(self._array, ndarray) else self._array.device,
         doc='The device of the elements: "cpu", or "meta" for a tensor without elements.',
     )
-    layout = property(lambda self: strided, doc="The memory layout: always `torch.strided`.")
-    ndim = property(lambda self: self._array.ndim, doc="The number of dimensions.")
-    itemsize = property(lambda self: self._array.itemsize, doc="Bytes of one element.")
-    nbytes = property(lambda self: self._array.nbytes, doc="Bytes of all elements.")
+    layout: Layout = attribute(
+        lambda self: strided, doc="The memory layout: always `torch.strided`."
+    )
+    ndim: int = attribute(lambda self: self._array.ndim, doc="The number of dimensions.")
+    itemsize: int = attribute(lambda self: self._array.itemsize, doc="Bytes of one element.")
+    nbytes: int = attribute(lambda self: self._array.nbytes, doc="Bytes of all elements.")
     is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = (
         is_sparse
     ) = is_sparse_csr = is_quantized = is_nested = property(
         lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory."
     )
-    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
-    is_meta = property(
+    is_cpu: bool = attribute(
+        lambda self: self.device.type == "cpu", doc="Whether its device is the CPU."
+    )
+    is_meta: bool = attribute(
         lambda self: self.device.type == "meta",
         doc="Whether this is a meta tensor, without elements.",
     )

@@ -33,11 +33,12 @@ def run(
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # products of 32 rows: a second thread costs more than it brings
     model = network()
+    picture, page = pages(model, train_set)
     steps = epochs * -(-len(train_set) // BATCH)
     with progress(steps, quiet) as report:
         history = train(model, train_set, test_set, epochs, lr, report)
     trained = time.perf_counter()
-    write(out, dict(zip(FILES, writers(model, history, train_set, test_set))))
+    write(out, dict(zip(FILES, writers(model, history, test_set, picture, page))))
     if not quiet:
         show_table(model, history, len(test_set), trained - start, time.perf_counter() - start, out)
 
@@ -48,12 +49,18 @@ def check_tools() -> None:
         raise BadInput(f"the demo needs {' and '.join(missing)}: pip install 'rushlight[demo]'")
 
 
+def pages(model: nn.Module, train_set: Subset) -> tuple[str, str]:
+    """The graph and the step page of the first training step: the network is untrained, and no
+    gradient is there."""
+    with torch.random.fork_rng(), viz.module_calls(model):  # training draws the same numbers
+        loss = first_loss(model, train_set)
+    return viz.svg(loss, model), viz.html(loss, params=model)
+
+
 def writers(
-    model: nn.Module, history: History, train_set: Subset, test_set: Subset
+    model: nn.Module, history: History, test_set: Subset, picture: str, page: str
 ) -> tuple[Callable[[Path], object], ...]:
     """The function that writes each of FILES."""
-    loss = first_loss(model, train_set)
-    picture, page = viz.svg(loss, model), viz.html(loss, params=model)
     return (
         lambda path: draw_loss(path, history),
         lambda path: draw_digits(path, *predict(model, test_set)),

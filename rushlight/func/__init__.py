@@ -7,9 +7,15 @@ nest in any order. `functional_call` and `stack_module_state` make functions of 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
+
+if TYPE_CHECKING:
+    from rushlight.func.jacobians import hessian, jacfwd, jacrev
+    from rushlight.func.jvp_transform import jvp, linearize
+    from rushlight.func.vjp_transform import functionalize, grad, grad_and_value, vjp
+    from rushlight.func.vmap_transform import vmap
 
 # Loaded on first access: forward mode, in a lower layer, needs a module of this package.
 _HOME = {
@@ -23,7 +29,21 @@ _HOME = {
     "vmap": "func.vmap_transform",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "replace_all_batch_norm_modules_",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 def __getattr__(name: str) -> Any:

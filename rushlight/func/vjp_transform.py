@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from rushlight.base.errors import explain
 from rushlight.base.pytree import tree_flatten, tree_map_only, tree_unflatten
@@ -27,6 +27,14 @@ from rushlight.func.transform_inputs import (
 GRAD = "grad_and_value(f)(*args)"
 
 
+A = TypeVar("A")
+P = ParamSpec("P")
+
+
+@overload
+def grad(func: Callable[Concatenate[A, P], Tensor]) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable: ...
 def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
     """f -> f': a function of the same arguments that returns the gradient of f, which returns one
     number.

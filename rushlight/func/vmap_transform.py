@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from rushlight.base.errors import explain
 from rushlight.base.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
@@ -20,17 +20,19 @@ from rushlight.func import (
 from rushlight.func.batching import Level, Part, wrap
 from rushlight.ops.tensor.random_tensors import get_rng_state, set_rng_state
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Dims = Any  # an int, None, or a tree of ints and None
 
 
 def vmap(
-    func: Callable,
+    func: Callable[P, R],
     in_dims: Dims = 0,
     out_dims: Dims = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[P, R]:
     """f -> F with F(x)[i] = f(x[i]): `func` runs once, on all samples at the same time.
 
     `in_dims`: the batch dimension of each argument, an int for all arguments or a tree that fits
@@ -61,7 +63,7 @@ def vmap(
         )
 
     @wraps(func)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
         inputs, dims, spec = sorted_out(func, in_dims, args)
         size = batch_size(inputs, dims)
         fronts = [

@@ -75,6 +75,8 @@ class Formula:
     def __getattr__(self, name: str) -> Formula:
         if name.startswith("_"):
             raise AttributeError(name)  # Python and NumPy look for these attributes internally
+        if self.head == "matrix" and name == "mT":
+            name = "T"
         return Formula("attribute", self, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Formula:
@@ -144,8 +146,24 @@ class World(dict):
         return Formula("name", name)
 
 
+def total(x: Any, dim: Any, *keepdim: Any) -> Formula:
+    """`sum` in a rule. The text of a sum over one dimension is `x.sum(0)`."""
+    if isinstance(dim, tuple) and len(dim) == 1 and not keepdim:
+        return Formula("call", Formula("attribute", x, "sum"), dim, {})
+    return Formula("call", Formula("name", "sum"), (x, dim, *keepdim), {})
+
+
+# A world: functions of rules with a shorter text. `rows` makes one dimension of all leading ones,
+# and `unrows` restores them. A formula shows the case of two dimensions, in which both change nothing.
+SHORT: dict[str, Callable[..., Any]] = {
+    "mm": lambda x, y: x @ y,
+    "rows": lambda x: Formula("matrix", x),
+    "unrows": lambda y, x: y,
+    "sum": total,
+}
 FORMULAS: dict[str, Any] = World(
     {"__builtins__": builtins}
+    | SHORT
     | {
         name: getattr(builtins, name)
         for name in ("enumerate", "list", "range", "slice", "tuple", "zip")
@@ -232,6 +250,8 @@ def pieces(f: Formula) -> tuple[str, int]:
     strength = STRENGTH.get(head, ATOM)
     if head == "name":
         return parts[0], ATOM
+    if head == "matrix":
+        return pieces(parts[0])
     if head == "call":
         function, args, kwargs = parts
         inner = [*map(text, args), *(f"{name}={text(value)}" for name, value in kwargs.items())]
@@ -342,6 +362,8 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
     strength = STRENGTH.get(head, ATOM)
     if head == "name":
         return latex_name(parts[0]), ATOM
+    if head == "matrix":
+        return latex_pieces(parts[0])
     if head == "call":
         return latex_call(*parts)
     if head == "attribute":
@@ -413,6 +435,9 @@ def latex_call(function: Formula, args: tuple, kwargs: dict) -> tuple[str, int]:
     written = NAMED.get(name) or (
         f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM)
     )
+    if function.head == "attribute":
+        value, method = function.parts
+        written = f"{latex(value, ATOM)}.\\operatorname{{{escaped(method)}}}"
     return f"{written}\\left({', '.join(inside)}\\right)", ATOM
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,19 @@ from rushlight.autograd.function import Function
 from rushlight.base.errors import placed, warn
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor, created, from_array
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+if TYPE_CHECKING:
+
+    class HasForward(Protocol[P, R]):
+        """What type checkers see of a module: a call has the arguments and result of `forward`."""
+
+        _hooked: bool
+
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
 
 Kind = tuple[tuple[int, ...], np.dtype]  # a tensor's shape and dtype
 number = count().__next__  # the next key of a hook: unique and increasing
@@ -155,10 +168,10 @@ class Hooked:
     _forward_hooks_always_called: dict[int, bool]  # and of the hooks that run after an error, too
     forward: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if self._hooked or EVERYWHERE:
-                return call(self, args, kwargs)
+                return call(self, args, kwargs)  # type: ignore[arg-type]
             return self.forward(*args, **kwargs)
         except Exception as error:
             with_module_path(error, self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -14,10 +14,17 @@ from rushlight.core.arguments import sizes
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
 from rushlight.ops.tensor.tensor_copy_pickle import copied, disabled, rebuild, unfilled
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    TensorMeta = type
+else:
+    TensorMeta = type(Tensor)
+
 ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
-class Marked(type(Tensor)):  # type: ignore[misc]
+class Marked(TensorMeta):
     """The class of Parameter: tensors of users' classes that were made parameters count as
     instances."""
 
@@ -41,19 +48,21 @@ class Parameter(Tensor, metaclass=Marked):
     __slots__ = ()
     __torch_function__ = staticmethod(disabled)
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if (
             cls is Parameter
             and getattr(data, "_asks", False)
             and not issubclass(type(data), Parameter)
         ):
-            return in_its_class(data, requires_grad)
+            return in_its_class(data, requires_grad)  # type: ignore[return-value]
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
         return self
 
-    __init__ = object.__init__  # so a subclass whose __new__ takes more arguments needs no __init__
+    if not TYPE_CHECKING:  # type checkers read the arguments of __new__
+        # so a subclass whose __new__ takes more arguments needs no __init__
+        __init__ = object.__init__
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         noticed(self)
@@ -81,13 +90,14 @@ class Buffer(Tensor):
     __torch_function__ = staticmethod(disabled)
     persistent: bool
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         self = new(cls)
         on_memory_of(self, data)
         self.persistent = persistent
         return self
 
-    __init__ = object.__init__
+    if not TYPE_CHECKING:
+        __init__ = object.__init__
 
 
 def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
 from rushlight.optim import lr_scheduler
@@ -22,6 +22,9 @@ from rushlight.optim.rmsprop import RMSprop
 from rushlight.optim.rprop import Rprop
 from rushlight.optim.sgd import SGD
 from rushlight.optim.sparse_adam import SparseAdam
+
+if TYPE_CHECKING:
+    from rushlight.optim import swa_utils as swa_utils
 
 __all__ = [
     "ASGD",

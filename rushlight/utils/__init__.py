@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
+
+if TYPE_CHECKING:
+    from rushlight.utils import checkpoint, data, dlpack, hooks, pytree, tensorboard
+    from rushlight.utils.model_summary import summary
 
 _LAZY = (
     "_pytree",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.version import vision_version as __version__
+
+if TYPE_CHECKING:
+    from rushlight.vision import datasets, io, models, ops, transforms, utils
 
 _LAZY = ("datasets", "io", "models", "ops", "transforms", "utils")
 

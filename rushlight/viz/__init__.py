@@ -3,6 +3,7 @@ step by step."""
 
 from rushlight.viz.drawing import Drawing, graph
 from rushlight.viz.graph import Box, Graph
+from rushlight.viz.module_calls import module_calls
 from rushlight.viz.page import html
 from rushlight.viz.plots import Plot, plot
 from rushlight.viz.svg import png, svg
@@ -16,6 +17,7 @@ __all__ = [
     "dot",
     "graph",
     "html",
+    "module_calls",
     "plot",
     "png",
     "print_graph",

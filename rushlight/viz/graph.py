@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.viz.array_preview import rounded
+from rushlight.viz.module_calls import call_of
 from rushlight.viz.steps import forward_values
 
 Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None
@@ -79,6 +80,9 @@ def graph(output: Any, params: Params = None) -> Graph:
         places[id(node)] = len(nodes)
         nodes.append(node)
         found.boxes.append(box(node, names, known.get(node)))
+        call = call_of(node, params)
+        if call is not None:
+            found.boxes[-1].notes.insert(0, f"{call.kind} {call.path}".rstrip())
         stack += reversed([source for source, _ in node.next_functions if source is not None])
     for node in nodes:
         found.inputs.append(

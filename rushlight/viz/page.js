@@ -78,7 +78,7 @@ function brief(i) {               // one short line
     return array.shape.length ? `[${all}]` : all;
   }
   const mean = array.values && !array.cut ? array.values.reduce((a, b) => a + b, 0) / array.values.length : array.mean;
-  return array.shape.join("×") + (typeof mean === "number" ? `  ø ${written(mean, 3)}` : "");
+  return array.shape.join("×") + (typeof mean === "number" ? `  mean ${written(mean, 3)}` : "");
 }
 
 // -- what is known after k steps --------------------------------------------------------------------------------------
@@ -213,13 +213,13 @@ function sent(node, a) {
     a.gives === null ? null : shown(a.gives),
     fits ? null : element("div", {}, element("span", { class: "word" }, "summed "), "to the shape before broadcasting"),
     a.first && fits ? null : element("div", { class: "total" },
-      a.first ? null : element("span", { class: "word" }, "added: "), a.first ? null : "what has arrived there is now ", shown(a.total)));
+      a.first ? null : element("span", { class: "word" }, "added: "), a.first ? null : "the sum there is now ", shown(a.total)));
 }
 
 const HELP = [
   ["→  ←", "next step, previous step"], ["space", "play"], ["Home  End", "first step, last step"], ["+  −  0", "zoom in, zoom out, fit"],
   ["enter, click", "details of a box, with the line of your program"],
-  ["g", "the gradient that has arrived so far"], ["ø", "the mean of a large array"],
+  ["grad, g", "the gradient of the output with respect to this box, as far as it has arrived"], ["mean", "the mean of a large array"],
   [element("i", { class: "output" }), "the output, from which the gradient comes"],
   [element("i", { class: "now" }), "the op of this step"], [element("i", { class: "leaf" }), "a leaf, in whose .grad gradients are added"]];
 const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, sign), element("dd", {}, what)]));
@@ -243,7 +243,7 @@ function panel() {
     node.module ? element("p", { class: "soft" }, `in module ${node.module}`) : null];
   if (node.forward) parts.push(element("p", {}, "out = ", element("span", { class: "formula" }, node.forward)));
   parts.push(source(node));
-  if (step.incoming !== null) parts.push(element("h2", {}, "Gradient that arrived: g"), shown(step.incoming));
+  if (step.incoming !== null) parts.push(element("h2", {}, "Gradient that arrived (g)"), shown(step.incoming));
   if (step.arrivals.length)
     parts.push(element("h2", {}, "Gradients sent on"), ...step.arrivals.map(a => sent(node, a)));
   if (node.inputs.length && step.arrivals.length && step.incoming !== null)
@@ -282,7 +282,7 @@ function render() {
       + (chosen === i ? " chosen" : ""));
     words[1].textContent = brief(node.value) || node.shape.join("×");
     const grad = leaf && known[i].visited ? known[i].grad : known[i].arrived;
-    words[2].textContent = grad === null ? "" : (leaf && known[i].visited ? ".grad " : "g ") + brief(grad);
+    words[2].textContent = grad === null ? "" : (leaf && known[i].visited ? ".grad " : "grad ") + brief(grad);
   });
   panel();
   leaves(known);

@@ -22,6 +22,7 @@ from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
 from rushlight.viz.graph import Params, check_recorded, pairs
 from rushlight.viz.layout import framed, layout
+from rushlight.viz.module_calls import call_of
 from rushlight.viz.modules import common
 from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
@@ -77,7 +78,7 @@ def html(
     """
     check_recorded(output)
     parts = {
-        "title": escape(f"Backward, step by step: {output.grad_fn.name()} {tuple(output.shape)}"),  # type: ignore[union-attr]
+        "title": escape(f"Backpropagation, step by step: {headline(output)}"),
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "script": (HERE / "page.js").read_text(encoding="utf-8"),
         "data": as_json(content(output, params, gradient)),
@@ -88,6 +89,16 @@ def html(
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return Page(text)
+
+
+def headline(output: Tensor) -> str:
+    """The output in the page's title: `tanh = 0.7071`, or `tanh, shape (2, 3)`."""
+    node = output._node
+    assert node is not None
+    name = node.name() if node.op is None else node.op.called
+    if output._array.size == 1:
+        return f"{name} = {output._array.item():.5g}"
+    return f"{name}, shape {tuple(output.shape)}"
 
 
 def as_json(data: Any) -> str:
@@ -118,6 +129,7 @@ class Content:
     ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
         self.names = {id(tensor): name for name, tensor in pairs(params)}
+        self.model = params
         self.place = {node: i for i, node in enumerate(order)}
         self.values = forward_values(output)
         self.numbers: dict[str, int] = {}
@@ -163,6 +175,9 @@ class Content:
     def node(self, node: Node) -> dict[str, Any]:
         leaf = getattr(node, "variable", None)
         title, label = names_of(node, self.names.get(id(leaf)))
+        call = call_of(node, self.model)
+        if call is not None:
+            label = f"{call.kind}: {label}" if label.lower() != call.kind.lower() else call.kind
         kind = "leaf" if node.leaf else "output" if node is self.output._node else "op"
         grad = (
             self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
@@ -182,7 +197,7 @@ class Content:
             "value": self.number(self.values.get(node)),
             "forward": forward,
             "rules": rules_of(node),
-            "module": self.module(node),
+            "module": self.module(node) if call is None else call.path,
             "inputs": [[name, self.number(value)] for name, value in inputs.items()],
             "source": self.source(node),
         }
@@ -258,7 +273,7 @@ class Content:
         """The width for the name, and for a line with numbers: up to three, or shape and mean."""
         shape = tuple(node.shape or ())
         count = prod(shape)
-        numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 13
+        numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 16
         return min(MAX_BOX_WIDTH, max(len(label), numbers + 6) * LETTER_WIDTH + 16)
 
 

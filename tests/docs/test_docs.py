@@ -6,21 +6,21 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
-import inspect
 import io
 import os
 import pkgutil
 import re
 import subprocess
 import sys
-import warnings
 
 import pytest
+from public_api import NAMESPACES, members
 
 import rushlight
 from rushlight.base.printing import printoptions
 from tests.support.paths import ROOT
 
+MARK = "-- end of a block --"
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", re.DOTALL)
 EXAMPLES = {
     f"{path.relative_to(ROOT)}:{path.read_text()[: found.start()].count(chr(10)) + 1}": found.groups()
@@ -77,7 +77,7 @@ def test_pages_are_written_in_a_new_process():
     """As mkdocs does: there nothing has asked for the parts of the library that are loaded
     later."""
     code = (
-        "import reference; print(reference.operators()); print(*[text for _, text in "
+        "import reference; print(*reference.pages().values()); print(*[text for _, text in "
         "reference.drawings()])"
     )
     made = subprocess.run(
@@ -88,89 +88,13 @@ def test_pages_are_written_in_a_new_process():
         text=True,
     )
     assert made.returncode == 0, made.stderr
-    assert "### sin\n" in made.stdout
-    assert made.stdout.count("\n### ") > 600
+    assert "## sin\n" in made.stdout
+    assert made.stdout.count("\n## ") > 1600
     assert "<svg" in made.stdout
-    assert "Backward, step by step" in made.stdout
+    assert "Backpropagation, step by step" in made.stdout
 
 
 # -- what is public has an example, which needs nothing but `import rushlight`
-
-NAMESPACES = [
-    "",
-    "amp",
-    "autograd",
-    "autograd.forward_ad",
-    "autograd.functional",
-    "autograd.graph",
-    "compile",
-    "compiler",
-    "distributions",
-    "distributions.constraints",
-    "distributions.transforms",
-    "distributions.utils",
-    "fft",
-    "func",
-    "futures",
-    "fx",
-    "hub",
-    "jit",
-    "library",
-    "linalg",
-    "masked",
-    "nn",
-    "nn.attention",
-    "nn.attention.flex_attention",
-    "nn.functional",
-    "nn.grad",
-    "nn.init",
-    "nn.modules",
-    "nn.utils",
-    "nn.utils.parametrizations",
-    "nn.utils.parametrize",
-    "nn.utils.prune",
-    "nn.utils.rnn",
-    "nn.utils.stateless",
-    "optim",
-    "optim.lr_scheduler",
-    "optim.swa_utils",
-    "profiler",
-    "random",
-    "serialization",
-    "signal.windows",
-    "sparse",
-    "special",
-    "storage",
-    "testing",
-    "utils.checkpoint",
-    "utils.data",
-    "vision.io",
-    "vision.ops",
-    "vision.transforms",
-    "vision.transforms.functional",
-    "vision.utils",
-    "viz",
-]
-
-
-def members(namespace):
-    """{name: function or class} of what is public in a namespace, once each: its list, or else what
-    comes from its files."""
-    home = importlib.import_module(f"rushlight.{namespace}".rstrip("."))
-    names = getattr(home, "__all__", None) or [
-        name for name in dir(home) if not name.startswith("_")
-    ]
-    found = {}
-    for name in names:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # some names warn that torch will drop them
-            value = getattr(home, name)
-        if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith(
-            "rushlight"
-        ):
-            found.setdefault(id(value), (f"{namespace}.{name}".lstrip("."), value))
-    return dict(found.values())
-
 
 PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(namespace).items()}
 
@@ -187,6 +111,27 @@ def test_what_is_public_has_an_example(name):
     with printoptions():
         failed = doctest.DocTestRunner(verbose=False).run(test, out=report.write).failed
     assert failed == 0, report.getvalue()
+
+
+GUIDES = [p for p in sorted((ROOT / "docs" / "use").glob("*.md")) if "```python" in p.read_text()]
+PARTS = re.compile(r"^```python\n(.*?)^```\n+(?:```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=[page.stem for page in GUIDES])
+def test_a_guide_prints_what_it_shows(page, tmp_path):
+    """Its blocks run in their order, in a new process."""
+    parts = PARTS.findall(page.read_text())
+    program = "\n".join(f"{code}\nprint({MARK!r})" for code, _ in parts)
+    made = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    printed = made.stdout.split(f"{MARK}\n")
+    assert printed[:-1] == [text for _, text in parts]
 
 
 @pytest.mark.origin("newcomers")

@@ -313,3 +313,13 @@ def test_a_symbol_outside_a_rule_is_neither_true_nor_false():
 
 def test_a_formula_shows_itself():
     assert repr(formula(lambda x: x + 1)) == "<formula x + 1>"
+
+
+def test_gradients_of_a_linear_layer_read_as_in_a_book():
+    rules = TABLE["linear"].rules
+    assert {name: str(formula(rules[name])) for name in ("x", "weight", "bias")} == {
+        "x": "g @ weight",
+        "weight": "g.T @ x",
+        "bias": "g.sum(0)",
+    }
+    assert formula(rules["bias"]).latex == r"g.\operatorname{sum}\left(0\right)"

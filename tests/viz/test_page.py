@@ -375,7 +375,7 @@ def test_in_a_browser(opened, request):
     assert sent_shown(tab) == []
     tab.keyboard.press("Home")
     tab.keyboard.press("ArrowRight")
-    assert sent_shown(tab) == ["4×2  ø -0.125"]  # d nll_loss / d log_softmax: -1/4 at each label
+    assert sent_shown(tab) == ["4×2  mean -0.125"]  # d nll_loss / d log_softmax: -1/4 at each label
     tab.focus(".node.output")
     tab.keyboard.press("Enter")
     assert "test_page.py" in tab.inner_text("#step")

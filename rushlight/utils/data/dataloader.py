@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from math import ceil
-from types import GenericAlias
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy import ndarray
@@ -32,7 +31,34 @@ _collate_fn_t = Callable[[list], Any]  # torch's name of the type of collate fun
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
-class DataLoader(Suggesting):
+B = TypeVar("B")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    from rushlight.core.tensor import Tensor
+    from rushlight.utils.data.dataset import Dataset
+
+    class LoaderSettings(TypedDict, total=False):
+        """Settings of a loader that do not change what a batch is."""
+
+        sampler: Iterable | None
+        batch_sampler: Iterable | None
+        num_workers: int
+        collate_fn: None
+        pin_memory: bool
+        drop_last: bool
+        timeout: float
+        worker_init_fn: Callable[[int], Any] | None
+        multiprocessing_context: Any
+        generator: Generator | None
+        prefetch_factor: int | None
+        persistent_workers: bool
+        pin_memory_device: str
+        in_order: bool
+
+
+class DataLoader(Suggesting, Generic[B]):
     """Batches of a data set; iterate over it once for each epoch.
 
     `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler`
@@ -62,7 +88,19 @@ class DataLoader(Suggesting):
 
     _initialized = False
 
-    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[T]: T is the type of a batch
+    # A loader of tuples of tensors gives lists of tensors; with other samples or a `collate_fn`
+    # of the user's the type of a batch is not known.
+    @overload
+    def __init__(
+        self: DataLoader[list[Tensor]],
+        dataset: Dataset[tuple[Tensor, ...]],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        **settings: Unpack[LoaderSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(self: DataLoader[Any], dataset: Any, *args: Any, **settings: Any) -> None: ...
 
     def __init__(
         self,
@@ -84,7 +122,7 @@ class DataLoader(Suggesting):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-    ):
+    ) -> None:
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         warn_of_many(num_workers)
         iterable = isinstance(dataset, IterableDataset)
@@ -138,7 +176,7 @@ class DataLoader(Suggesting):
             check_context(value, self.num_workers)
         super().__setattr__(name, value)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B]:
         if self.num_workers == 0:
             # before the seed is drawn, as in torch: a sampler may draw here
             numbers = self._numbers()

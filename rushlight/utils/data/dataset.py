@@ -61,7 +61,7 @@ class IterableDataset(Dataset[T]):
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset[tuple]):
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths
     differ.
 
@@ -218,7 +218,7 @@ class ChainDataset(IterableDataset[Any]):
         return sum(map(len, self._checked()))
 
 
-class Subset(Dataset[Any]):
+class Subset(Dataset[T]):
     """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in
     their order.
 
@@ -226,12 +226,12 @@ class Subset(Dataset[Any]):
     [17, 12]
     """
 
-    def __init__(self, dataset: Any, indices: Sequence[int]):
+    def __init__(self, dataset: Dataset[T] | Sequence[T], indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
-            return self.dataset[[self.indices[i] for i in index]]
+            return self.dataset[[self.indices[i] for i in index]]  # type: ignore[call-overload]
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> list:
@@ -272,8 +272,10 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
 
 
 def random_split(
-    dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator
-) -> list[Subset]:
+    dataset: Dataset[T] | Sequence[T],
+    lengths: Sequence[int | float],
+    generator: Any = default_generator,
+) -> list[Subset[T]]:
     """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for
     the same seed.
 
@@ -284,14 +286,15 @@ def random_split(
     >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]
     [[4, 0, 1], [3, 2]]
     """
+    total = len(dataset)  # type: ignore[arg-type]  # a data set to split has a length
     if isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        lengths = counts(lengths, len(dataset))
-    if sum(lengths) != len(dataset):
+        lengths = counts(lengths, total)
+    if sum(lengths) != total:
         raise ValueError(
             explain(
                 "Sum of input lengths does not equal the length of the input dataset!",
                 lengths=list(lengths),
-                dataset=len(dataset),
+                dataset=total,
             )
         )
     order = generator.randperm(int(sum(lengths))).tolist()

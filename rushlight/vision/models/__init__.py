@@ -20,10 +20,20 @@ from rushlight.vision.models.squeezenet import *
 from rushlight.vision.models.vgg import *
 from rushlight.vision.models.vision_transformer import *
 from rushlight.vision.models.weights import (
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
+    WeightsEnum as WeightsEnum,
+)
+from rushlight.vision.models.weights import (
+    get_model as get_model,
+)
+from rushlight.vision.models.weights import (
+    get_model_builder as get_model_builder,
+)
+from rushlight.vision.models.weights import (
+    get_model_weights as get_model_weights,
+)
+from rushlight.vision.models.weights import (
+    get_weight as get_weight,
+)
+from rushlight.vision.models.weights import (
+    list_models as list_models,
 )

@@ -10,8 +10,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from rushlight.vision.images import InterpolationMode
-from rushlight.vision.transforms import functional
+from rushlight.vision.images import (
+    InterpolationMode as InterpolationMode,
+)
+from rushlight.vision.transforms import (
+    functional as functional,
+)
 from rushlight.vision.transforms.autoaugment import *
 from rushlight.vision.transforms.base import *
 from rushlight.vision.transforms.plain import *

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from rushlight.cli.completion import add_completion
+from rushlight.cli.info import add_cache, add_info
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
@@ -101,6 +103,9 @@ def parser() -> Parser:
     add_run(commands)
     add_check(commands)
     add_warmup(commands)
+    add_info(commands)
+    add_cache(commands)
+    add_completion(commands, top)
     version = commands.add_parser(
         "version", help="print the version", description="Print the version."
     )
@@ -152,6 +157,7 @@ def add_demo(commands: argparse._SubParsersAction) -> None:
         demo.add_argument(flag, metavar=metavar, type=kind, default=default, help=text)
     demo.add_argument("--overwrite", action="store_true", help="replace existing results")
     demo.add_argument("--quiet", action="store_true", help="show no progress bar and no table")
+    demo.add_argument("--open", action="store_true", help="open the step page in the browser")
     demo.set_defaults(run=run_demo, command="demo")
 
 
@@ -280,4 +286,8 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
     a = arguments
     run(a.out, a.data, a.epochs, a.lr, a.seed, a.overwrite, a.quiet)
+    if a.open:
+        import webbrowser
+
+        webbrowser.open((a.out / "backward.html").resolve().as_uri())
     return 0

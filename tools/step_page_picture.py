@@ -1,0 +1,91 @@
+"""Write docs/assets/neuron-light.gif and neuron-dark.gif: the step page of one neuron, from headless
+Chromium, at each step of backward. And neuron.html, the page itself.
+
+make pictures        writes them; needs Chromium, Playwright and Pillow
+"""
+
+from __future__ import annotations
+
+import io
+import linecache
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+import rushlight as torch  # noqa: E402
+
+ASSETS = ROOT / "docs" / "assets"
+WIDTH, HEIGHT, SCALE = 1000, 640, 2  # CSS pixels, and device pixels of each
+PICTURE_WIDTH = 900
+MILLISECONDS = 1400  # of a step; the last one stays longer
+
+
+NEURON = """\
+x1, x2 = torch.tensor(2.0), torch.tensor(0.5)
+w1 = torch.tensor(-3.0, requires_grad=True)
+w2 = torch.tensor(1.0, requires_grad=True)
+b = torch.tensor(6.0, requires_grad=True)
+
+o = torch.tanh(x1 * w1 + x2 * w2 + b)
+"""  # shown on the page as the file neuron.py
+
+
+def neuron() -> None:
+    """Write the page of o = tanh(x1 w1 + x2 w2 + b), a neuron with two inputs."""
+    linecache.cache["neuron.py"] = (len(NEURON), None, NEURON.splitlines(True), "neuron.py")
+    names: dict[str, Any] = {"torch": torch}
+    exec(compile(NEURON, "neuron.py", "exec"), names)
+    leaves = {name: names[name] for name in ("w1", "w2", "b")}
+    torch.viz.html(names["o"], ASSETS / "neuron.html", params=leaves)
+
+
+def frames(scheme: str) -> list[bytes]:
+    """A PNG of the page before and after each step."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(
+            viewport={"width": WIDTH, "height": HEIGHT},
+            device_scale_factor=SCALE,
+            color_scheme=scheme,  # type: ignore[arg-type]
+        )
+        page.goto((ASSETS / "neuron.html").as_uri())
+        page.wait_for_timeout(500)
+        made = [page.screenshot()]
+        for _ in range(8):
+            page.keyboard.press("ArrowRight")
+            page.wait_for_timeout(500)
+            made.append(page.screenshot())
+        browser.close()
+    return made
+
+
+def gif(pictures: list[bytes], path: Path) -> None:
+    """One palette for all frames, so that only what changes is stored."""
+    from PIL import Image
+
+    size = (PICTURE_WIDTH, PICTURE_WIDTH * HEIGHT // WIDTH)
+    images = [
+        Image.open(io.BytesIO(p)).convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        for p in pictures
+    ]
+    palette = images[-1].quantize(128, dither=Image.Dither.NONE)
+    flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    durations = [MILLISECONDS] * (len(flat) - 1) + [3 * MILLISECONDS]
+    flat[0].save(
+        path, save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True
+    )
+    print(path, path.stat().st_size // 1000, "kB")
+
+
+if __name__ == "__main__":
+    neuron()
+    for scheme in ("light", "dark"):
+        gif(frames(scheme), ASSETS / f"neuron-{scheme}.gif")
