@@ -40,7 +40,7 @@ def add_info(commands: argparse._SubParsersAction) -> None:
         "info",
         help="print versions, BLAS, threads and the cache",
         description="Print what a bug report needs: versions, the BLAS library, the number of "
-        "threads, the cache of compiled loops, and environment variables that change what rushlight does.",
+        "threads, the cache of compiled loops, and environment variables that rushlight reads.",
         allow_abbrev=False,
     )
     info.set_defaults(run=run_info, command="info")

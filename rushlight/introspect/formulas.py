@@ -154,7 +154,8 @@ def total(x: Any, dim: Any, *keepdim: Any) -> Formula:
 
 
 # A world: functions of rules with a shorter text. `rows` makes one dimension of all leading ones,
-# and `unrows` restores them. A formula shows the case of two dimensions, in which both change nothing.
+# and `unrows` restores them. A formula shows the case of two dimensions, in which both change
+# nothing.
 SHORT: dict[str, Callable[..., Any]] = {
     "mm": lambda x, y: x @ y,
     "rows": lambda x: Formula("matrix", x),
