@@ -54,6 +54,7 @@ KERNEL_OPTIONS = [
     "--IPKernelApp.log_level=ERROR",
 ]
 CELL_SECONDS = 300
+CELL_FILE = re.compile(r"\S*/ipykernel_\d+/\d+\.py")  # the file name that IPython gives a cell
 
 
 class Page(NamedTuple):
@@ -118,6 +119,9 @@ def run(source: Path) -> NotebookNode:
         for i, cell in enumerate(notebook.cells):
             client.execute_cell(cell, i)
             cell.metadata.pop("execution", None)  # when it ran
+            for output in cell.get("outputs", []):
+                if output.output_type == "stream":
+                    output.text = CELL_FILE.sub("cell", output.text)
     return notebook
 
 
