@@ -111,6 +111,7 @@ def run(source: Path) -> NotebookNode:
         notebook,
         timeout=CELL_SECONDS,
         kernel_name="python3",
+        coalesce_streams=True,
         extra_arguments=KERNEL_OPTIONS,
         resources={"metadata": {"path": str(LEARN)}},
     )
