@@ -1,4 +1,5 @@
-"""mkdocs hook: a page and a notebook of each lesson in docs/learn, and the wheel that the pages run in the browser."""
+"""mkdocs hook: a page and a notebook of each lesson in docs/learn, and rushlight's wheel, which the
+pages run in the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def on_files(files, config):
     notebooks = {}
     for source in lessons.sources():
         notebook = lessons.executed(source)
-        page = lessons.page(notebook, source.stem)
+        page = lessons.page(notebook, source.stem, "../" if config.use_directory_urls else "")
         notebooks[f"{source.stem}.ipynb"] = lessons.download(notebook)
         files.append(File.generated(config, f"learn/{source.stem}.md", content=page.text))
         for name, content in page.files.items():

@@ -33,26 +33,10 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[1]
 LEARN = ROOT / "docs" / "learn"
 CACHE = ROOT / ".cache" / "lessons"
-INK = "#1b1c1d"  # text and axes of pictures; LIGHT_INK takes its place for dark pages
+STYLE = ROOT / "docs" / "assets" / "lessons.mplstyle"
+INK = "#1b1c1d"  # the color of text and axes in STYLE; LIGHT_INK takes its place for dark pages
 LIGHT_INK = "#dcdde0"
-PICTURES = {
-    "figure.facecolor": "none",
-    "figure.figsize": (6.4, 3.6),
-    "axes.facecolor": "none",
-    "legend.framealpha": 0.0,
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    **dict.fromkeys(
-        ["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"], INK
-    ),
-}
-KERNEL_OPTIONS = [
-    "--InlineBackend.figure_formats={'svg'}",
-    f"--InlineBackend.rc={PICTURES!r}",
-    "--IPKernelApp.log_level=ERROR",
-]
+KERNEL_OPTIONS = ["--InlineBackend.figure_formats={'svg'}", "--IPKernelApp.log_level=ERROR"]
 CELL_SECONDS = 300
 CELL_FILE = re.compile(r"\S*/ipykernel_\d+/\d+\.py")  # the file name that IPython gives a cell
 
@@ -96,7 +80,7 @@ def executed(source: Path) -> NotebookNode:
 
 def key(source: Path) -> str:
     """A hash of the lesson, its data, this file and the library."""
-    parts = [source, Path(__file__), *sorted(LEARN.glob("*.txt"))]
+    parts = [source, Path(__file__), STYLE, *sorted(LEARN.glob("*.txt"))]
     parts += sorted((ROOT / "rushlight").rglob("*.py"))
     digest = hashlib.sha256()
     for part in parts:
@@ -116,7 +100,8 @@ def run(source: Path) -> NotebookNode:
         resources={"metadata": {"path": str(LEARN)}},
     )
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    with client.setup_kernel(env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}):
+    env = {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "MATPLOTLIBRC": str(STYLE)}
+    with client.setup_kernel(env={**os.environ, **env}):
         for i, cell in enumerate(notebook.cells):
             client.execute_cell(cell, i)
             cell.metadata.pop("execution", None)  # when it ran
@@ -141,11 +126,12 @@ def download(notebook: NotebookNode) -> str:
 # -- page
 
 
-def page(notebook: NotebookNode, name: str) -> Page:
-    """`name` is the source's, without `.py`: it begins the names of the page's files."""
+def page(notebook: NotebookNode, name: str, folder: str = "") -> Page:
+    """`name` is the source's, without `.py`: it begins the names of the page's files. `folder`: the
+    way from the page to its files, for HTML, whose links mkdocs does not adapt."""
     parts, files = [], {}
     for is_solved, cells in groups(notebook.cells):
-        texts = [cell_text(cell, name, files) for cell in cells]
+        texts = [cell_text(cell, name, folder, files) for cell in cells]
         if is_solved:
             body = "\n\n".join(texts)
             texts = ['??? note "Solution"\n' + indented(body)]
@@ -177,18 +163,20 @@ def is_solution(cell: NotebookNode) -> bool:
     return "solution" in cell.metadata.get("tags", [])
 
 
-def cell_text(cell: NotebookNode, name: str, files: dict[str, str]) -> str:
+def cell_text(cell: NotebookNode, name: str, folder: str, files: dict[str, str]) -> str:
     if cell.cell_type == "markdown":
         return cell.source
     text = fenced(cell.source, "python", "cell")
     alt = cell.metadata.get("alt", "")
-    shown = [output_text(output, alt, name, files) for output in cell.outputs]
+    shown = [output_text(output, alt, name, folder, files) for output in cell.outputs]
     if not any(shown):
         return text
     return f'{text}\n\n<div class="outputs" markdown>\n\n' + "\n\n".join(shown) + "\n\n</div>"
 
 
-def output_text(output: NotebookNode, alt: str, name: str, files: dict[str, str]) -> str:
+def output_text(
+    output: NotebookNode, alt: str, name: str, folder: str, files: dict[str, str]
+) -> str:
     """An output of a cell as Markdown; pictures and pages go to `files`."""
     if output.output_type == "stream":
         return fenced(output.text.rstrip("\n"), "text", "output")
@@ -196,9 +184,9 @@ def output_text(output: NotebookNode, alt: str, name: str, files: dict[str, str]
     if "image/svg+xml" in data:
         return picture(data["image/svg+xml"], alt, name, files)
     if "srcdoc=" in data.get("text/html", ""):
-        file = f"{name}-{len(files) + 1}.html"
+        file = next_name(name, files) + ".html"
         files[file] = html.unescape(re.search('srcdoc="(.*?)"', data["text/html"], re.DOTALL)[1])
-        return f'<iframe src="{file}" title="{html.escape(alt)}" class="step-page"></iframe>'
+        return f'<iframe src="{folder}{file}" title="{html.escape(alt)}"></iframe>'
     return fenced(data["text/plain"], "text", "output")
 
 
@@ -206,13 +194,17 @@ def picture(svg: str, alt: str, name: str, files: dict[str, str]) -> str:
     """A figure twice, with dark and with light ink; a picture without our ink once."""
     assert alt, f"{name}: a picture needs an alt text: # %% alt=..."
     svg = svg[svg.index("<svg") :]
-    start = f"{name}-{len(files) + 1}"
+    start = next_name(name, files)
     if INK not in svg:
         files[f"{start}.svg"] = svg
         return f"![{alt}]({start}.svg){{ .graph }}"
     files[f"{start}.svg"] = svg
     files[f"{start}-dark.svg"] = svg.replace(INK, LIGHT_INK)
     return f"![{alt}]({start}.svg#only-light)\n![{alt}]({start}-dark.svg#only-dark)"
+
+
+def next_name(name: str, files: dict[str, str]) -> str:
+    return f"{name}-{1 + sum(not file.endswith('-dark.svg') for file in files)}"
 
 
 def fenced(text: str, language: str, label: str) -> str:

@@ -364,7 +364,7 @@ for temperature in (0.1, 1.0, 3.0):
 
 # %% [markdown]
 # **Exercise 2.** Let a network cheat: remove the mask, so that each position sees the future. Train it for
-# 150 steps. What happens to the cost? Can it write?
+# 400 steps. What happens to the cost? Can it write?
 
 # %% tags=["solution"]
 def attention_without_mask(query, key, value):
