@@ -195,10 +195,10 @@ def picture(svg: str, alt: str, name: str, files: dict[str, str]) -> str:
     assert alt, f"{name}: a picture needs an alt text: # %% alt=..."
     svg = svg[svg.index("<svg") :]
     start = next_name(name, files)
-    if INK not in svg:
-        files[f"{start}.svg"] = svg
-        return f"![{alt}]({start}.svg){{ .graph }}"
     files[f"{start}.svg"] = svg
+    if INK not in svg:
+        graph = "" if "matplotlib" in svg else "{ .graph }"  # a graph has light boxes: on white
+        return f"![{alt}]({start}.svg){graph}"
     files[f"{start}-dark.svg"] = svg.replace(INK, LIGHT_INK)
     return f"![{alt}]({start}.svg#only-light)\n![{alt}]({start}-dark.svg#only-dark)"
 

@@ -130,12 +130,15 @@
 
     /** Runs a cell, and before it all earlier cells that have not run. */
     async run(last) {
-      if (this.running) return;
+      if (this.bar.dataset.state === "running") return;
+      this.bar.dataset.state = "running";
+      let ok = true;
       for (const cell of this.cells) {
-        const needed = cell === last || (!cell.hasRun && !cell.isSolution);
-        if (needed && !(await this.runOne(cell))) break;
-        if (cell === last) break;
+        if (cell === last || (!cell.hasRun && !cell.isSolution)) ok = await this.runOne(cell);
+        if (cell === last || !ok) break;
       }
+      this.bar.dataset.state = ok ? "done" : "failed";
+      if (ok) this.say("Done.");
     }
 
     async runOne(cell) {
@@ -151,7 +154,7 @@
       cell.box.classList.remove("running");
       cell.hasRun = ok;
       this.running = null;
-      this.say(ok ? "Done." : "An error in " + cell.label + ".");
+      if (!ok) this.say("An error in " + cell.label + ".");
       return ok;
     }
   }

@@ -45,7 +45,11 @@ import matplotlib.pyplot as plt
 
 xs = [i / 50 for i in range(0, 111)]
 plt.plot(xs, [f(x) for x in xs], label="f(x)")
-plt.plot([1.0, 2.0], [f(1.5) - 0.5 * slope, f(1.5) + 0.5 * slope], label=f"slope {slope:.2f}")
+plt.plot(
+    [1.0, 2.0],
+    [f(1.5) - 0.5 * slope, f(1.5) + 0.5 * slope],
+    label=f"slope {slope:.2f}",
+)
 plt.plot([1.5], [f(1.5)], "o", color="tab:red")
 plt.xlabel("x")
 plt.ylabel("f(x)")
@@ -129,7 +133,9 @@ class Scalar:
 
     def __mul__(self, other):
         other = to_scalar(other)
-        return Scalar(self.value * other.value, (self, other), (other.value, self.value))
+        return Scalar(
+            self.value * other.value, (self, other), (other.value, self.value)
+        )
 
     def __neg__(self):
         return self * -1.0
@@ -183,9 +189,10 @@ print("with the slopes:    ", d.slopes)
 #
 # `history` makes a list with inputs first. Backward goes through this list from its end.
 
+
 # %%
 def history(result):
-    """All scalars that `result` was computed from, and `result`: inputs before outputs."""
+    """`result` and all scalars behind it, inputs before outputs."""
     found = []
 
     def visit(scalar):
@@ -259,7 +266,9 @@ ours = {name: Scalar(value) for name, value in start.items()}
 our_result = neuron(**ours)
 backward(our_result)
 
-theirs = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+theirs = {
+    name: torch.tensor(value, requires_grad=True) for name, value in start.items()
+}
 their_result = neuron(**theirs)
 their_result.backward()
 
@@ -325,6 +334,7 @@ plt.show()
 # **Exercise 1.** Add a function `exp(x)` for scalars. (The slope of eˣ is eˣ itself.) Check the
 # gradient of `exp(x * x)` at `x = 0.5` by trying a small change.
 
+
 # %% tags=["solution"]
 def exp(x):
     e = math.exp(x.value)
@@ -344,6 +354,7 @@ assert abs(x.grad - tried) < 1e-4
 
 # %% [markdown] tags=["solution"]
 # It is wrong where `x` is used twice: `x + x` and `x * x`. The second slope replaces the first.
+
 
 # %% tags=["solution"]
 def forgetful_backward(result):

@@ -221,7 +221,8 @@ a = torch.tensor(2.0, requires_grad=True)
 b = torch.tensor(5.0, requires_grad=True)
 (a * a).backward()
 print(a.grad, b.grad)
-assert b.grad is None  # None: no path leads to b. Not a zero: nothing has arrived at all.
+assert b.grad is None
+# None: no path leads to b. It is not 0: nothing has arrived at all.
 
 # %% [markdown]
 # **Exercise 3.** In `z = (x + 1) * (x - 1)` at `x = 3`, both paths end with the same factor, the slope

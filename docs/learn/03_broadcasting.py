@@ -71,11 +71,20 @@ import matplotlib.pyplot as plt
 
 fig, axes = plt.subplots(1, 3, figsize=(6.4, 2.4))
 shown = [column.expand(3, 2), row.expand(3, 2), column + row]
-for ax, numbers, title in zip(axes, shown, ["column, repeated", "row, repeated", "sum"]):
+for ax, numbers, title in zip(
+    axes, shown, ["column, repeated", "row, repeated", "sum"]
+):
     ax.imshow(numbers, cmap="viridis", vmin=0, vmax=40)
     for i in range(3):
         for j in range(2):
-            ax.text(j, i, f"{numbers[i, j].item():.0f}", ha="center", va="center", color="white")
+            ax.text(
+                j,
+                i,
+                f"{numbers[i, j].item():.0f}",
+                ha="center",
+                va="center",
+                color="white",
+            )
     ax.set_title(title)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -132,6 +141,7 @@ print("y.grad:", y.grad)
 # 1. Dimensions that broadcasting added on the left are summed away.
 # 2. Dimensions of size 1 that were repeated are summed, but stay as size 1.
 
+
 # %%
 def undo_broadcast(grad, shape):
     """Sums `grad` down to `shape`."""
@@ -149,17 +159,28 @@ def undo_broadcast(grad, shape):
 
 # %%
 torch.manual_seed(0)
-pairs = [((3,), (1,)), ((2, 3), (3,)), ((3, 1), (2,)), ((4, 1, 3), (2, 1)), ((2, 3), ())]
+pairs = [
+    ((3,), (1,)),
+    ((2, 3), (3,)),
+    ((3, 1), (2,)),
+    ((4, 1, 3), (2, 1)),
+    ((2, 3), ()),
+]
 for first, second in pairs:
     a = torch.randn(first, requires_grad=True)
     b = torch.randn(second, requires_grad=True)
     product = a * b
     arriving = torch.randn(product.shape)  # a gradient that comes from later steps
     by_rushlight = torch.autograd.grad(product, [a, b], arriving)
-    by_us = [undo_broadcast(arriving * b, a.shape), undo_broadcast(arriving * a, b.shape)]
+    by_us = [
+        undo_broadcast(arriving * b, a.shape),
+        undo_broadcast(arriving * a, b.shape),
+    ]
     for ours, theirs in zip(by_us, by_rushlight):
         assert ours.shape == theirs.shape and torch.allclose(ours, theirs, atol=1e-5)
-    print(f"{first!s:10} * {second!s:7} -> {tuple(product.shape)!s:10} gradients agree")
+    print(
+        f"{first!s:10} * {second!s:7} -> {tuple(product.shape)!s:10} gradients agree"
+    )
 
 # %% [markdown]
 # ## A layer's bias
@@ -185,7 +206,8 @@ x = torch.randn(4, 3)
 w = torch.randn(3, 2, requires_grad=True)
 g = torch.randn(4, 2)  # the gradient that arrives at y
 (x @ w).backward(g)
-one_by_one = sum(x[i].unsqueeze(1) * g[i] for i in range(4))  # example by example, then added
+# example by example, then added
+one_by_one = sum(x[i].unsqueeze(1) * g[i] for i in range(4))
 assert torch.allclose(w.grad, x.T @ g, atol=1e-6)
 assert torch.allclose(w.grad, one_by_one, atol=1e-6)
 print("x.T @ g is the sum over the examples")
@@ -244,7 +266,9 @@ for first, second in [
     ((8, 1, 6), (7, 1)),
 ]:
     try:
-        print(first, second, "->", tuple((torch.ones(first) + torch.ones(second)).shape))
+        print(
+            first, second, "->", tuple((torch.ones(first) + torch.ones(second)).shape)
+        )
     except RuntimeError:
         print(first, second, "-> error")
 
@@ -258,7 +282,7 @@ centered = x - x.mean(dim=0)  # (6, 3) - (3,)
 scaled = x / x.amax(dim=1, keepdim=True)  # (6, 3) / (6, 1)
 assert torch.allclose(centered.mean(dim=0), torch.zeros(3), atol=1e-6)
 assert (scaled.amax(dim=1) == 1).all()
-print("without keepdim, x.amax(dim=1) has shape", tuple(x.amax(dim=1).shape), "and fits no row")
+print("without keepdim:", tuple(x.amax(dim=1).shape), "which does not fit (6, 3)")
 
 # %% [markdown]
 # **Exercise 3.** Write the backward part of `mean` along dimension 0. If `y = x.mean(dim=0)` for an `x`

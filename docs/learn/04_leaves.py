@@ -28,7 +28,8 @@ loss = product.sum()
 
 for name, tensor in [("w", w), ("data", data), ("product", product), ("loss", loss)]:
     print(
-        f"{name:8} leaf: {tensor.is_leaf!s:6} requires_grad: {tensor.requires_grad!s:6}",
+        f"{name:8} leaf: {tensor.is_leaf!s:5}",
+        f"requires_grad: {tensor.requires_grad!s:5}",
         f"grad_fn: {tensor.grad_fn.name() if tensor.grad_fn else None}",
     )
 
@@ -121,9 +122,10 @@ plt.show()
 # The update is not part of the function whose slope we want. It should not be recorded. Inside of
 # `no_grad` nothing is recorded. If we leave it out, we meet the first error:
 
+
 # %%
 def show(error):
-    """Prints an error's text: the first line is PyTorch's, the other lines are rushlight's help."""
+    """Prints the text of an error."""
     print(type(error).__name__ + ":", error)
 
 
@@ -199,7 +201,8 @@ except RuntimeError as error:
 # %%
 try:
     w = torch.ones(2, requires_grad=True)
-    loss = torch.tensor((w * 2).sum().item())  # a number, then a new tensor: the history is gone
+    number = (w * 2).sum().item()  # a plain number has no history
+    loss = torch.tensor(number)
     loss.backward()
 except RuntimeError as error:
     show(error)
@@ -322,7 +325,8 @@ assert abs(whole - w.grad.item()) < 1e-5
 # ```
 
 # %% tags=["solution"]
-r = torch.tensor(1.0, requires_grad=True)  # 1. a whole number cannot require a gradient
+# 1. a whole number cannot require a gradient
+r = torch.tensor(1.0, requires_grad=True)
 for _ in range(50):
     r.grad = None  # 2. the gradient must be cleared
     cost = (r * r - 2) ** 2

@@ -43,7 +43,8 @@ for node, _ in product.next_functions:
 accumulate = product.next_functions[0][0]
 print(accumulate.name(), "has", len(accumulate.next_functions), "next functions")
 assert accumulate.variable is x
-assert z.grad_fn.next_functions[1][0] is accumulate  # one for each leaf, however often it is used
+# there is one for each leaf, however often the leaf is used
+assert z.grad_fn.next_functions[1][0] is accumulate
 print("its leaf is x:", accumulate.variable)
 
 # %% [markdown]
@@ -189,7 +190,8 @@ class Softplus(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x.clamp(min=0) + (-x.abs()).exp().log1p()  # never exp of a large number
+        # exp of a number that is never positive
+        return x.clamp(min=0) + (-x.abs()).exp().log1p()
 
     @staticmethod
     def backward(ctx, grad):
@@ -242,7 +244,10 @@ with_zero_slope = find(torch.round)
 straight_through = find(RoundStraightThrough.apply)
 print("round:           ", round(with_zero_slope[-1], 2))
 print("straight through:", round(straight_through[-1], 2))
-assert with_zero_slope[-1] == with_zero_slope[0] and abs(straight_through[-1] - 7.3) < 0.6
+assert (
+    with_zero_slope[-1] == with_zero_slope[0]
+    and abs(straight_through[-1] - 7.3) < 0.6
+)
 
 # %% alt="With round the guess stays at 0.4; with the straight-through slope it climbs and stays close to 7.3"
 import matplotlib.pyplot as plt

@@ -85,11 +85,14 @@ def engine(result):
             continue
         sent = node(arrived)
         sent = sent if isinstance(sent, tuple) else (sent,)
-        print(f"{node.name():24} got {arrived.item():g}, sends {[f'{s.item():g}' for s in sent if s is not None]}")
+        numbers = [s.item() for s in sent if s is not None]
+        print(f"{node.name():24} got {arrived.item():g}, sends {numbers}")
         for (receiver, _), slope in zip(node.next_functions, sent):
             if receiver is None:
                 continue
-            ledger[receiver] = ledger[receiver] + slope if receiver in ledger else slope
+            ledger[receiver] = (
+                ledger[receiver] + slope if receiver in ledger else slope
+            )
             senders[receiver] -= 1
             if senders[receiver] == 0:
                 ready.append(receiver)
@@ -147,7 +150,8 @@ assert x.grad == 24  # 12 + 12
 # %%
 w = torch.tensor(2.0, requires_grad=True)
 shared = w.exp()
-(shared + shared**2).backward()  # instead of shared.backward(...) and (shared ** 2).backward()
+# instead of shared.backward(retain_graph=True) and (shared**2).backward()
+(shared + shared**2).backward()
 print(w.grad)
 
 # %% [markdown]

@@ -36,14 +36,15 @@ print(points.shape, classes.shape)
 print(points[:3])
 print(classes[:3])
 
-# %% alt="200 points in two colours: two half circles that reach into each other"
+# %% alt="200 points in two colors: two half circles that reach into each other"
 import matplotlib.pyplot as plt
 
 
 def show_points(points, classes):
     for number, color in [(0, "tab:blue"), (1, "tab:orange")]:
         chosen = points[classes == number]
-        plt.scatter(chosen[:, 0], chosen[:, 1], s=14, color=color, label=f"class {number}")
+        style = dict(s=20, color=color, edgecolor="white", linewidth=0.5)
+        plt.scatter(chosen[:, 0], chosen[:, 1], label=f"class {number}", **style)
     plt.legend()
 
 
@@ -69,7 +70,8 @@ plt.show()
 
 # %%
 for probability in (0.99, 0.5, 0.01):
-    print(f"probability of the right class {probability:4}: cost {-math.log(probability):.2f}")
+    cost = -math.log(probability)
+    print(f"probability of the right class {probability:4}: cost {cost:.2f}")
 
 
 def cost_of(scores, classes):
@@ -80,6 +82,7 @@ def cost_of(scores, classes):
 
 # %% [markdown]
 # Now we train one neuron, as in lesson 1: cost, backward, a small step downhill.
+
 
 # %%
 def train_neuron(steps, rate):
@@ -108,14 +111,17 @@ print(f"right: {neuron_accuracy:.1%}")
 # That is not bad, but it does not get better, however long we train. The picture shows why. We compute
 # the score at every place of the plane and draw where it is 0: the **decision boundary**.
 
+
 # %%
 def show_boundary(score, title):
-    """Colours the plane by the probability of class 1. `score`: from points (n, 2) to scores (n,)."""
+    """Colors the plane by the probability of class 1."""
     xs, ys = torch.linspace(-1.6, 2.6, 85), torch.linspace(-1.2, 1.7, 59)
     plane = torch.stack(torch.meshgrid(xs, ys, indexing="xy"), dim=-1)  # (59, 85, 2)
     with torch.no_grad():
         probability = torch.sigmoid(score(plane.reshape(-1, 2))).reshape(59, 85)
-    plt.contourf(xs, ys, probability, levels=10, vmin=0, vmax=1, cmap="PuOr_r", alpha=0.5)
+    plt.contourf(
+        xs, ys, probability, levels=10, vmin=0, vmax=1, cmap="PuOr_r", alpha=0.35
+    )
     plt.contour(xs, ys, probability, levels=[0.5], colors="gray")
     show_points(points, classes)
     plt.title(title)
@@ -180,7 +186,9 @@ class Layer(torch.nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
         bound = 1 / math.sqrt(inputs)  # small random numbers to begin with
-        self.weight = torch.nn.Parameter(torch.empty(inputs, outputs).uniform_(-bound, bound))
+        self.weight = torch.nn.Parameter(
+            torch.empty(inputs, outputs).uniform_(-bound, bound)
+        )
         self.bias = torch.nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x):
@@ -212,6 +220,7 @@ print("together:", sum(p.numel() for p in model.parameters()))
 #
 # Why random numbers at the beginning? If all weights were equal, all neurons of a layer would compute
 # the same and get the same gradient. They would stay equal for ever.
+
 
 # %%
 def train(model, steps, rate):
@@ -286,13 +295,12 @@ print("cost, ours and ready:", round(ours.item(), 5), round(theirs.item(), 5))
 assert abs(ours.item() - theirs.item()) < 1e-4
 
 # %% [markdown]
-# The graph of a training step, with one box for each module. The backward step goes through it from the
-# top to the bottom.
+# The graph of a training step. `collapse=True` draws one box for each module. Backward goes through it
+# from the top to the bottom.
 
 # %% alt="The graph of the network: the cost at the top, below it three linear layers with tanh in between, with their weights"
-torch.viz.graph(
-    torch.nn.functional.binary_cross_entropy_with_logits(ready(points), classes), ready
-)
+loss = torch.nn.functional.binary_cross_entropy_with_logits(ready(points), classes)
+torch.viz.svg(loss, ready, collapse=True)
 
 # %% [markdown]
 # ## Exercises
@@ -321,7 +329,8 @@ class Straight(Network):
 torch.manual_seed(1)
 straight = Straight(16)
 train(straight, 500, 0.1)
-print(f"right: {accuracy(straight(points), classes):.1%}, one neuron: {neuron_accuracy:.1%}")
+print(f"without tanh: {accuracy(straight(points), classes):.1%}")
+print(f"one neuron:   {neuron_accuracy:.1%}")
 assert abs(accuracy(straight(points), classes) - neuron_accuracy) < 0.03
 # Layers without a bend are one layer.
 

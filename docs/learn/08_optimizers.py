@@ -37,6 +37,7 @@ print("slope:            ", place.grad)
 # We want to compare optimizers. Each of ours will be a small class with a method `step`. `walk` uses it
 # and notes the places.
 
+
 # %%
 def walk(make_optimizer, steps=40):
     """The places (steps + 1, 2) on the way down, from START."""
@@ -72,7 +73,9 @@ class SGD:
 
 for rate in (0.1, 0.5, 0.95, 1.05):
     end = walk(lambda p, rate=rate: SGD(p, rate))[-1]
-    print(f"rate {rate:4}: after 40 steps at ({end[0].item():7.3f}, {end[1].item():7.3f})")
+    print(
+        f"rate {rate:4}: after 40 steps at ({end[0].item():7.3f}, {end[1].item():7.3f})"
+    )
 
 # %% [markdown]
 # With 0.1, `x` has hardly moved. With 0.95, `x` is better, but `y` jumps from one side of the valley to
@@ -93,7 +96,9 @@ def show_paths(paths):
     levels = [0.01, 0.05, 0.15, 0.4, 0.8, 1.4, 2.2, 3.2]
     plt.contour(xs, ys, cost_of(plane), levels=levels, colors="gray", linewidths=0.6)
     for name, places in paths.items():
-        plt.plot(places[:, 0], places[:, 1], "o-", markersize=3, linewidth=1, label=name)
+        plt.plot(
+            places[:, 0], places[:, 1], "o-", markersize=3, linewidth=1, label=name
+        )
     plt.plot([0], [0], "*", color="tab:red", markersize=12)
     plt.xlabel("x")
     plt.ylabel("y")
@@ -209,7 +214,10 @@ from rushlight import optim
 
 pairs = {
     "SGD": (lambda p: SGD(p, 0.5), lambda p: optim.SGD(p, lr=0.5)),
-    "momentum": (lambda p: Momentum(p, 0.3), lambda p: optim.SGD(p, lr=0.3, momentum=0.9)),
+    "momentum": (
+        lambda p: Momentum(p, 0.3),
+        lambda p: optim.SGD(p, lr=0.3, momentum=0.9),
+    ),
     "Adam": (lambda p: Adam(p, 0.3), lambda p: optim.Adam(p, lr=0.3)),
 }
 for name, (ours, theirs) in pairs.items():
@@ -317,6 +325,7 @@ print(ours[-1])
 # **Exercise 3.** Early, large steps are good; late, small steps are good. Use
 # `optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=300)` in `fit`: call `scheduler.step()` after
 # each `optimizer.step()`. Does SGD with momentum end lower?
+
 
 # %% tags=["solution"]
 def fit_with_schedule(rate, steps=300):

@@ -54,7 +54,7 @@ show_images(images[:20], [str(label.item()) for label in labels[:20]])
 
 # %% [markdown]
 # The shape of the pictures is `(n, 1, 8, 8)`: number of pictures, number of **channels**, height,
-# width. A gray picture has one channel, a colour picture has three.
+# width. A gray picture has one channel, a color picture has three.
 
 # %% [markdown]
 # ## A first network: without seeing
@@ -73,7 +73,9 @@ probabilities = scores.exp() / scores.exp().sum(dim=1, keepdim=True)
 print("probabilities:", probabilities)
 print("cost by hand: ", -probabilities[0, 0].log())
 print("cross_entropy:", F.cross_entropy(scores, torch.tensor([0])))
-assert torch.allclose(F.cross_entropy(scores, torch.tensor([0])), -probabilities[0, 0].log())
+assert torch.allclose(
+    F.cross_entropy(scores, torch.tensor([0])), -probabilities[0, 0].log()
+)
 
 # %% [markdown]
 # Ten scores that know nothing give each digit the probability 0.1. The cost is then `-log(0.1) = 2.30`.
@@ -134,13 +136,15 @@ assert abs(flat_costs[0] - 2.3) < 0.3
 # %% alt="A digit, and the same points in a mixed order, which look like noise"
 mixed = torch.randperm(64)
 show_images(
-    [images[0], images[0].flatten()[mixed].reshape(8, 8)], ["a digit", "the same, mixed"], rows=1
+    [images[0], images[0].flatten()[mixed].reshape(8, 8)],
+    ["a digit", "the same, mixed"],
+    rows=1,
 )
 
 # %% [markdown]
 # ## A window that looks for a pattern
 #
-# In a picture, neighbours belong together: lines, corners, arcs. And a line is a line, no matter where
+# In a picture, neighbors belong together: lines, corners, arcs. And a line is a line, no matter where
 # it is. So we use a small window of 3 x 3 weights, the **filter**. We lay it on each place of the
 # picture, multiply point by point, and add. Where the picture looks like the filter, the result is
 # large. This is a **convolution**.
@@ -169,7 +173,9 @@ assert torch.allclose(by_hand, by_library[0, 0], atol=1e-6)
 # %% alt="A digit three, and the answers of the filters for edges below and for edges at the right"
 fig, axes = plt.subplots(1, 3, figsize=(6.4, 2.3))
 for ax, values, title in zip(
-    axes, [image, by_hand, convolve(image, edge.T)], ["picture", "edges below", "edges at the right"]
+    axes,
+    [image, by_hand, convolve(image, edge.T)],
+    ["picture", "edges below", "edges at the right"],
 ):
     ax.imshow(values, cmap="gray_r" if title == "picture" else "PuOr_r")
     ax.set_title(title)
@@ -192,7 +198,14 @@ plt.show()
 # gets smaller, and it does not matter whether a line is one point further to the left.
 
 # %%
-small = torch.tensor([[1.0, 2.0, 0.0, 0.0], [3.0, 4.0, 0.0, 5.0], [0.0, 0.0, 1.0, 1.0], [0.0, 7.0, 1.0, 1.0]])
+small = torch.tensor(
+    [
+        [1.0, 2.0, 0.0, 0.0],
+        [3.0, 4.0, 0.0, 5.0],
+        [0.0, 0.0, 1.0, 1.0],
+        [0.0, 7.0, 1.0, 1.0],
+    ]
+)
 print(F.max_pool2d(small.reshape(1, 1, 4, 4), 2)[0, 0])
 
 # %% [markdown]
@@ -201,18 +214,19 @@ print(F.max_pool2d(small.reshape(1, 1, 4, 4), 2)[0, 0])
 # Two convolutions, each with a bend (`ReLU`) and pooling, then one linear layer. The comments show the
 # shapes. Write them into your own programs, too.
 
+
 # %%
 def network():
-    return nn.Sequential(  #                            (n,  1, 8, 8)
-        nn.Conv2d(1, 16, kernel_size=3, padding=1),  #  (n, 16, 8, 8)
+    return nn.Sequential(  # the pictures: (n, 1, 8, 8)
+        nn.Conv2d(1, 16, kernel_size=3, padding=1),  # (n, 16, 8, 8)
         nn.ReLU(),
-        nn.MaxPool2d(2),  #                             (n, 16, 4, 4)
+        nn.MaxPool2d(2),  # (n, 16, 4, 4)
         nn.Conv2d(16, 32, kernel_size=3, padding=1),  # (n, 32, 4, 4)
         nn.ReLU(),
-        nn.MaxPool2d(2),  #                             (n, 32, 2, 2)
-        nn.Flatten(),  #                                (n, 128)
+        nn.MaxPool2d(2),  # (n, 32, 2, 2)
+        nn.Flatten(),  # (n, 128)
         nn.Dropout(0.2),
-        nn.Linear(128, 10),  #                          (n, 10)
+        nn.Linear(128, 10),  # (n, 10)
     )
 
 
@@ -222,7 +236,8 @@ print("weights:", sum(p.numel() for p in model.parameters()))
 costs = train(model, 10)
 test_accuracy = accuracy(model, test_images, test_labels)
 print(f"first cost {costs[0]:.2f}, last cost {costs[-1]:.2f}")
-print(f"right on the test pictures: {test_accuracy:.1%}, without convolution: {flat_accuracy:.1%}")
+print(f"right on the test pictures: {test_accuracy:.1%}")
+print(f"without convolution:        {flat_accuracy:.1%}")
 assert test_accuracy > 0.97
 
 # %% [markdown]
@@ -300,8 +315,9 @@ plt.show()
 # Lesson 1 asked what the gradient of an *input* is good for. Here it is: the slope of the winning score
 # by each point of the picture. It shows which points matter for the answer.
 
-# %% alt="Four digits, and below each the slope of its score by each point"
-examples = test_images[[0, 1, 2, 4]].clone().requires_grad_()
+# %% alt="The digits 2, 4, 7 and 8, and below each the slope of its score by each point"
+chosen = [(test_labels == digit).nonzero()[0].item() for digit in (2, 4, 7, 8)]
+examples = test_images[chosen].clone().requires_grad_()
 model(examples).amax(dim=1).sum().backward()
 fig, axes = plt.subplots(2, 4, figsize=(6.4, 3.2))
 for column in range(4):
@@ -344,7 +360,9 @@ assert accuracy(model, moved, test_labels) > accuracy(flat, moved, test_labels)
 # 100 and on the test pictures? What does this tell?
 
 # %% tags=["solution"]
-batches = DataLoader(TensorDataset(images[:100], labels[:100]), batch_size=50, shuffle=True)
+batches = DataLoader(
+    TensorDataset(images[:100], labels[:100]), batch_size=50, shuffle=True
+)
 torch.manual_seed(0)
 poor = network()
 train(poor, 60)

@@ -25,7 +25,8 @@ from rushlight.nn import functional as F
 names = Path("places.txt").read_text().split()
 print(len(names), "names:", names[:4], "...", names[-3:])
 
-letters = "." + "".join(sorted(set("".join(names))))  # the point stands for "begin" and "end"
+# the point stands for "begin" and "end"
+letters = "." + "".join(sorted(set("".join(names))))
 number = {letter: i for i, letter in enumerate(letters)}
 print(len(letters), "letters:", letters)
 
@@ -57,7 +58,9 @@ for name in train_names:
 for first in ".qo":
     best = counts[number[first]].topk(4)
     after = ", ".join(
-        f"{letters[i]} {int(n)} times" for n, i in zip(best.values, best.indices.tolist()) if n
+        f"{letters[i]} {int(n)} times"
+        for n, i in zip(best.values, best.indices.tolist())
+        if n
     )
     print(f"after {first}: {after}")
 
@@ -79,12 +82,13 @@ plt.show()
 # (We add 1 to each count, so that no pair is impossible.)
 
 # %%
-probabilities = (counts + 1) / (counts + 1).sum(dim=1, keepdim=True)  # lesson 3: (27, 27) / (27, 1)
+# lesson 3: (27, 27) / (27, 1)
+probabilities = (counts + 1) / (counts + 1).sum(dim=1, keepdim=True)
 assert torch.allclose(probabilities.sum(dim=1), torch.ones(27))
 
 
 def invent(next_probabilities, count=8):
-    """New names. `next_probabilities`: from the letters so far (a list of numbers) to (27,)."""
+    """New names. `next_probabilities`: from the letters so far to (27,)."""
     made = []
     for _ in range(count):
         word = [0]
@@ -137,7 +141,9 @@ for _ in range(200):
         scores -= 50 * scores.grad
 
 counted = -(counts / counts.sum(1, keepdim=True))[befores, afters].log().mean()
-print(f"cost on its own names, counted: {counted.item():.4f}, trained: {cost.item():.4f}")
+print("cost on its own names")
+print(f"counted: {counted.item():.4f}")
+print(f"trained: {cost.item():.4f}")
 assert abs(counted.item() - cost.item()) < 0.02
 
 # %% [markdown]
@@ -153,6 +159,7 @@ assert abs(counted.item() - cost.item()) < 0.02
 #    behave alike get similar numbers.
 # 2. Three embeddings in a row: 30 inputs. A layer with 100 neurons and `tanh`.
 # 3. A layer with 27 outputs: the scores of the next letter.
+
 
 # %%
 def questions(names, context):
@@ -177,6 +184,7 @@ print(train_x.shape, train_y.shape)
 
 # %% [markdown]
 # We write the parameters by hand, to have them all before us.
+
 
 # %%
 def make_parameters(weight_scale=1.0, output_scale=1.0):
@@ -204,6 +212,7 @@ def train(p, forward, steps=3000, x=train_x, y=train_y, rate=0.1):
     torch.manual_seed(5)
     costs = []
     for step in range(steps):
+        step_size = rate if step < 0.7 * steps else rate / 10
         batch = torch.randint(len(x), (64,))
         cost = F.cross_entropy(forward(p, x[batch])[0], y[batch])
         for parameter in p.values():
@@ -211,7 +220,7 @@ def train(p, forward, steps=3000, x=train_x, y=train_y, rate=0.1):
         cost.backward()
         with torch.no_grad():
             for parameter in p.values():
-                parameter -= (rate if step < 0.7 * steps else rate / 10) * parameter.grad
+                parameter -= step_size * parameter.grad
         costs.append(cost.item())
     return costs
 
@@ -223,8 +232,9 @@ def test_cost(p, forward):
 
 first = make_parameters()
 first_costs = train(first, mlp)
-print(f"first step: {first_costs[0]:.2f}, at the end: {sum(first_costs[-100:]) / 100:.2f}")
-print(f"on new names: {test_cost(first, mlp):.3f}")
+print(f"first step:   {first_costs[0]:.2f}")
+print(f"at the end:   {sum(first_costs[-100:]) / 100:.2f}")
+print(f"on new names: {test_cost(first, mlp):.2f}")
 
 # %% [markdown]
 # It runs. But look at the cost of the first step: it is far above `log(27) = 3.30`! Lesson 9 said: then
@@ -243,12 +253,17 @@ print(f"on new names: {test_cost(first, mlp):.3f}")
 bad = make_parameters()
 good = make_parameters(weight_scale=(5 / 3) / 30**0.5, output_scale=0.01)
 fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.6), sharey=True)
-for ax, p, title in [(axes[0], bad, "weights of size 1"), (axes[1], good, "scaled weights")]:
+for ax, p, title in [
+    (axes[0], bad, "weights of size 1"),
+    (axes[1], good, "scaled weights"),
+]:
     scores, hidden = mlp(p, train_x[:500])
     saturated = (hidden.abs() > 0.97).float().mean().item()
     cost = F.cross_entropy(scores, train_y[:500]).item()
     ax.hist(hidden.detach().flatten(), bins=40)
-    ax.set_title(f"{title}\n{saturated:.0%} near -1 or 1, cost {cost:.2f}", fontsize=9)
+    ax.set_title(
+        f"{title}\n{saturated:.0%} near -1 or 1, cost {cost:.2f}", fontsize=9
+    )
     ax.set_xlabel("output of tanh")
 fig.tight_layout()
 plt.show()
@@ -269,6 +284,7 @@ print(f"first step: {good_costs[0]:.2f} (log 27 is 3.30)")
 print(f"on new names: {results['three letters']:.3f}")
 assert abs(good_costs[0] - 3.3) < 0.1
 assert results["three letters"] < results["count pairs"]
+
 
 # %% alt="The cost by step: with unscaled weights it begins near 20, with scaled weights at 3.3; both fall"
 def smooth(values, width=100):
@@ -291,6 +307,7 @@ plt.show()
 #
 # Here are six layers in a row, with weights that are too large. The histograms show what each layer
 # says, and the **gradients** that arrive there.
+
 
 # %%
 def batch_norm(x, gain=1.0, shift=0.0):
@@ -315,18 +332,32 @@ def deep(normalize, scale):
 
 
 # %% alt="Histograms of outputs and gradients of layers 1, 3 and 6. Without normalization, outputs shrink or saturate; with it, all layers look alike"
-cases = [("too small weights", False, 0.05), ("too large weights", False, 0.5), ("batch norm", True, 0.5)]
+cases = [
+    ("too small weights", False, 0.05),
+    ("too large weights", False, 0.5),
+    ("batch norm", True, 0.5),
+]
 fig, axes = plt.subplots(2, 3, figsize=(6.6, 4.0))
 for column, (title, normalize, scale) in enumerate(cases):
     outputs = deep(normalize, scale)
     for index in (0, 2, 5):
         for row, values in enumerate([outputs[index].detach(), outputs[index].grad]):
             spread = values.std().item()
-            heights = torch.histc(values, 41, -1, 1) if row == 0 else torch.histc(values, 41, -3, 3)
-            axis = torch.linspace(-1, 1, 41) if row == 0 else torch.linspace(-3, 3, 41)
-            axes[row, column].plot(axis, heights / heights.sum(), label=f"layer {index + 1}")
+            heights = (
+                torch.histc(values, 41, -1, 1)
+                if row == 0
+                else torch.histc(values, 41, -3, 3)
+            )
+            axis = (
+                torch.linspace(-1, 1, 41) if row == 0 else torch.linspace(-3, 3, 41)
+            )
+            axes[row, column].plot(
+                axis, heights / heights.sum(), label=f"layer {index + 1}"
+            )
             if row == 1:
-                print(f"{title}, layer {index + 1}: size of the gradients {spread:.3f}")
+                print(
+                    f"{title}, layer {index + 1}: size of the gradients {spread:.3f}"
+                )
     axes[0, column].set_title(title, fontsize=9)
     axes[0, column].set_ylim(0, 0.25)
     axes[1, column].set_ylim(0, 0.5)
@@ -347,6 +378,7 @@ plt.show()
 # the size of the weights. About 1/1000 is good (-3 on a logarithmic axis). Much larger: the network
 # jumps. Much smaller: it sleeps. We train a network with batch normalization and watch.
 
+
 # %%
 def norm_parameters():
     p = make_parameters(weight_scale=(5 / 3) / 30**0.5, output_scale=0.01)
@@ -365,7 +397,8 @@ normed = norm_parameters()
 del normed["b1"]  # subtracting the mean removes a bias: `shift` does its work
 normed_costs = train(normed, norm_mlp)
 results["with batch norm"] = test_cost(normed, norm_mlp)
-print(f"first step: {normed_costs[0]:.2f}, on new names: {results['with batch norm']:.3f}")
+print(f"first step:   {normed_costs[0]:.2f}")
+print(f"on new names: {results['with batch norm']:.2f}")
 
 batch = torch.randint(len(train_x), (64,))
 F.cross_entropy(norm_mlp(normed, train_x[batch])[0], train_y[batch]).backward()
@@ -406,7 +439,10 @@ print(*invent(next_by_mlp, 10))
 # %%
 n = 32
 xb, yb = train_x[:n], train_y[:n]
-p = {name: value.detach().clone().requires_grad_() for name, value in norm_parameters().items()}
+p = {
+    name: value.detach().clone().requires_grad_()
+    for name, value in norm_parameters().items()
+}
 
 embedded = p["C"][xb]  # (32, 3, 10)
 flat = embedded.flatten(1)  # (32, 30)
@@ -422,8 +458,17 @@ scores = hidden @ p["W2"] + p["b2"]  # (32, 27)
 cost = F.cross_entropy(scores, yb)
 
 steps = dict(
-    embedded=embedded, flat=flat, summed=summed, mean=mean, centered=centered, variance=variance,
-    factor=factor, scaled=scaled, normal=normal, hidden=hidden, scores=scores,
+    embedded=embedded,
+    flat=flat,
+    summed=summed,
+    mean=mean,
+    centered=centered,
+    variance=variance,
+    factor=factor,
+    scaled=scaled,
+    normal=normal,
+    hidden=hidden,
+    scores=scores,
 )
 for tensor in steps.values():
     tensor.retain_grad()
@@ -458,7 +503,8 @@ with torch.no_grad():
     d_centered = d_centered + 2 * centered * d_variance / n
     # centered = summed - mean
     d_mean = -d_centered.sum(0)
-    d_summed = d_centered + d_mean / n  # summed is used twice: directly and in the mean
+    # summed is used twice: directly and in the mean
+    d_summed = d_centered + d_mean / n
     # summed = flat @ W1
     d_flat = d_summed @ p["W1"].T
     d_W1 = flat.T @ d_summed
@@ -469,9 +515,23 @@ with torch.no_grad():
     d_C.index_add_(0, xb.flatten(), d_embedded.reshape(-1, 10))
 
 by_hand = dict(
-    scores=d_scores, hidden=d_hidden, normal=d_normal, scaled=d_scaled, factor=d_factor,
-    variance=d_variance, centered=d_centered, mean=d_mean, summed=d_summed, flat=d_flat,
-    embedded=d_embedded, W2=d_W2, b2=d_b2, gain=d_gain, shift=d_shift, W1=d_W1, C=d_C,
+    scores=d_scores,
+    hidden=d_hidden,
+    normal=d_normal,
+    scaled=d_scaled,
+    factor=d_factor,
+    variance=d_variance,
+    centered=d_centered,
+    mean=d_mean,
+    summed=d_summed,
+    flat=d_flat,
+    embedded=d_embedded,
+    W2=d_W2,
+    b2=d_b2,
+    gain=d_gain,
+    shift=d_shift,
+    W1=d_W1,
+    C=d_C,
 )
 for name, ours in by_hand.items():
     theirs = (steps | p)[name].grad
@@ -486,7 +546,7 @@ for name, ours in by_hand.items():
 # ## Step 5: two by two
 #
 # Three letters are a short memory. With eight letters, one layer would have to press 80 numbers together
-# at once. It is better to join them slowly: first neighbours in pairs (8 → 4), then pairs of pairs (4 →
+# at once. It is better to join them slowly: first neighbors in pairs (8 → 4), then pairs of pairs (4 →
 # 2), then all (2 → 1). A tree of this form became known with the network *WaveNet*, which makes sound.
 
 
@@ -541,7 +601,9 @@ for _ in range(1200):
 
 model.eval()
 with torch.no_grad():
-    results["tree of eight letters"] = F.cross_entropy(model(long_test_x), long_test_y).item()
+    results["tree of eight letters"] = F.cross_entropy(
+        model(long_test_x), long_test_y
+    ).item()
 for name, value in results.items():
     print(f"{name:22} {value:.3f}")
 assert results["tree of eight letters"] < results["count pairs"] - 0.2

@@ -73,7 +73,8 @@ print("y:", repr(decode(y[0])))
 # with a lower triangular matrix. Each row holds the weights with which the earlier positions are taken.
 
 # %%
-vectors = torch.tensor([[1.0, 0.0], [3.0, 2.0], [5.0, 4.0], [7.0, 2.0]])  # 4 positions, 2 numbers each
+# 4 positions, 2 numbers each
+vectors = torch.tensor([[1.0, 0.0], [3.0, 2.0], [5.0, 4.0], [7.0, 2.0]])
 past = torch.tril(torch.ones(4, 4))
 weights = past / past.sum(dim=1, keepdim=True)
 print(weights)
@@ -118,9 +119,10 @@ assert torch.allclose(F.softmax(scores, dim=1), weights)
 # (Division by `√size` keeps the scores at a size of about 1: the same reason as `1 / √inputs` in lesson
 # 10.)
 
+
 # %%
 def attention(query, key, value):
-    """All (..., T, size). Returns the results (..., T, size), and the weights (..., T, T)."""
+    """All (..., T, size). Returns results of this shape, and the weights (..., T, T)."""
     T, size = query.shape[-2:]
     scores = query @ key.transpose(-2, -1) / size**0.5
     past = torch.tril(torch.ones(T, T))
@@ -159,7 +161,8 @@ class Attention(nn.Module):
     def forward(self, x):  # (B, T, width)
         B, T, width = x.shape
         qkv = self.query_key_value(x).view(B, T, 3, self.heads, width // self.heads)
-        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, width / heads)
+        # query, key, value: each (B, heads, T, width / heads)
+        query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind()
         result, self.weights = attention(query, key, value)
         return self.mix(result.transpose(1, 2).reshape(B, T, width))
 
@@ -233,11 +236,13 @@ def cost_of(model, x, y):
 import math
 
 first_cost = cost_of(model, *passages(train_data, 32)).item()
-print(f"cost before training: {first_cost:.2f}, log({len(letters)}) is {math.log(len(letters)):.2f}")
+print(f"cost before training: {first_cost:.2f}")
+print(f"log({len(letters)}):              {math.log(len(letters)):.2f}")
 assert abs(first_cost - math.log(len(letters))) < 0.3
 
 # %% [markdown]
 # The first cost is right. Before the training, it writes this:
+
 
 # %%
 @torch.no_grad()
@@ -265,7 +270,9 @@ STEPS = 1000
 
 def train(model, steps):
     optimizer = optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.1)
-    schedule = optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps, pct_start=0.1)
+    schedule = optim.lr_scheduler.OneCycleLR(
+        optimizer, 4e-3, total_steps=steps, pct_start=0.1
+    )
     costs = []
     for step in range(steps):
         cost = cost_of(model, *passages(train_data, 16))
@@ -317,7 +324,7 @@ print(write(model, "Alice ", 400))
 # The weights of the attention can be seen. Each row is a position, and the dark fields are the letters
 # from which it takes.
 
-# %% alt="Attention weights of the four heads of the first block on the words 'the White Rabbit said'; some heads look at the letter before, others at the beginning of the word"
+# %% alt="Attention weights of the four heads of the first block on the words 'the White Rabbit said'; most of the weight is on the letter itself and on those shortly before it; two heads spread it further back"
 phrase = "the White Rabbit said"
 with torch.no_grad():
     model(encode(phrase).unsqueeze(0))
@@ -366,6 +373,7 @@ for temperature in (0.1, 1.0, 3.0):
 # **Exercise 2.** Let a network cheat: remove the mask, so that each position sees the future. Train it for
 # 400 steps. What happens to the cost? Can it write?
 
+
 # %% tags=["solution"]
 def attention_without_mask(query, key, value):
     scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
@@ -373,7 +381,8 @@ def attention_without_mask(query, key, value):
     return weights @ value, weights
 
 
-with_mask, attention = attention, attention_without_mask  # the class uses the name `attention`
+with_mask = attention
+attention = attention_without_mask  # the class `Attention` looks this name up
 torch.manual_seed(7)
 cheater = GPT()
 cheater_costs = train(cheater, 400)
