@@ -70,6 +70,7 @@ print(column + row)
 import matplotlib.pyplot as plt
 
 fig, axes = plt.subplots(1, 3, figsize=(6.4, 2.4))
+style = dict(ha="center", va="center", color="white")
 shown = [column.expand(3, 2), row.expand(3, 2), column + row]
 for ax, numbers, title in zip(
     axes, shown, ["column, repeated", "row, repeated", "sum"]
@@ -77,14 +78,7 @@ for ax, numbers, title in zip(
     ax.imshow(numbers, cmap="viridis", vmin=0, vmax=40)
     for i in range(3):
         for j in range(2):
-            ax.text(
-                j,
-                i,
-                f"{numbers[i, j].item():.0f}",
-                ha="center",
-                va="center",
-                color="white",
-            )
+            ax.text(j, i, f"{numbers[i, j].item():.0f}", **style)
     ax.set_title(title)
     ax.set_xticks([])
     ax.set_yticks([])

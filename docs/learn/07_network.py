@@ -335,8 +335,8 @@ assert abs(accuracy(straight(points), classes) - neuron_accuracy) < 0.03
 # Layers without a bend are one layer.
 
 # %% [markdown]
-# **Exercise 3.** Begin with all weights equal (0.1) instead of random. Look at the rows of
-# `model.first.weight` after training. What happened?
+# **Exercise 3.** Begin with all weights equal (0.1) instead of random. Look at the columns
+# of `first.weight` after training: each belongs to a neuron. What happened?
 
 # %% tags=["solution"]
 equal = Network(4)

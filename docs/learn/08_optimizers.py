@@ -174,7 +174,7 @@ class Adam(SGD):
             p -= self.rate * full_mean / (full_square.sqrt() + self.eps)
 
 
-# %% alt="Paths of SGD, momentum and Adam: SGD stops half way, momentum swings and arrives, Adam goes nearly straight to the goal"
+# %% alt="Paths of SGD, momentum and Adam: SGD creeps along the floor and stops early, momentum swings from side to side and comes further, Adam starts on a diagonal, passes the goal and returns"
 paths = {
     "SGD 0.5": walk(lambda p: SGD(p, 0.5)),
     "momentum 0.3": walk(lambda p: Momentum(p, 0.3, momentum=0.8)),
@@ -186,13 +186,14 @@ show_paths(paths)
 plt.show()
 
 # %% [markdown]
-# SGD is fast across the valley and slow along it. Momentum swings past the goal, as a ball does, and
-# comes back. Adam goes nearly in a straight line, because the first steps have the same size in both
-# directions.
+# SGD is at the floor of the valley after one jump, and then slow along it. Momentum swings from side to
+# side, but all the time it gets faster along the valley, and comes much further. Adam begins on a
+# diagonal: its first steps have the same size in both directions. It runs past the goal, as a ball does,
+# and comes back.
 #
-# No optimizer is the best for everything. On this cost, momentum ends lower than Adam. For most
-# networks, people begin with Adam (or its sister AdamW), because it works with the same rate (0.001)
-# for very different networks.
+# No optimizer is the best for everything. Change the rates, and another one wins. For most networks,
+# people begin with Adam (or its sister AdamW), because it works with the same rate (0.001) for very
+# different networks.
 
 # %% alt="The cost by step on a logarithmic axis, for the three optimizers"
 for name, places in paths.items():

@@ -324,7 +324,8 @@ def deep(normalize, scale):
     for _ in range(6):
         layer = layer @ (torch.randn(100, 100) * scale)
         layer = torch.tanh(batch_norm(layer) if normalize else layer)
-        layer.requires_grad_() if not outputs else None
+        if not outputs:
+            layer.requires_grad_()
         layer.retain_grad()
         outputs.append(layer)
     (layer * torch.randn(200, 100)).sum().backward()
@@ -337,27 +338,22 @@ cases = [
     ("too large weights", False, 0.5),
     ("batch norm", True, 0.5),
 ]
+
+
+def draw(ax, values, low, high, label):
+    heights = torch.histc(values, 41, low, high)
+    ax.plot(torch.linspace(low, high, 41), heights / heights.sum(), label=label)
+
+
 fig, axes = plt.subplots(2, 3, figsize=(6.6, 4.0))
 for column, (title, normalize, scale) in enumerate(cases):
+    print(f"{title}: size of the gradients")
     outputs = deep(normalize, scale)
-    for index in (0, 2, 5):
-        for row, values in enumerate([outputs[index].detach(), outputs[index].grad]):
-            spread = values.std().item()
-            heights = (
-                torch.histc(values, 41, -1, 1)
-                if row == 0
-                else torch.histc(values, 41, -3, 3)
-            )
-            axis = (
-                torch.linspace(-1, 1, 41) if row == 0 else torch.linspace(-3, 3, 41)
-            )
-            axes[row, column].plot(
-                axis, heights / heights.sum(), label=f"layer {index + 1}"
-            )
-            if row == 1:
-                print(
-                    f"{title}, layer {index + 1}: size of the gradients {spread:.3f}"
-                )
+    for index in (5, 2, 0):
+        label = f"layer {index + 1}"
+        draw(axes[0, column], outputs[index].detach(), -1, 1, label)
+        draw(axes[1, column], outputs[index].grad, -3, 3, label)
+        print(f"    {label}: {outputs[index].grad.std().item():.3f}")
     axes[0, column].set_title(title, fontsize=9)
     axes[0, column].set_ylim(0, 0.25)
     axes[1, column].set_ylim(0, 0.5)
@@ -572,11 +568,11 @@ def tree(width=64):
         return [JoinPairs(), linear, Norm(width), torch.nn.Tanh()]
 
     return torch.nn.Sequential(
-        torch.nn.Embedding(27, 10),  #  (n, 8, 10)
-        *level(10),  #                  (n, 4, 64)
-        *level(width),  #               (n, 2, 64)
-        *level(width),  #               (n, 1, 64)
-        torch.nn.Flatten(),  #          (n, 64)
+        torch.nn.Embedding(27, 10),  # (n, 8, 10)
+        *level(10),  # (n, 4, 64)
+        *level(width),  # (n, 2, 64)
+        *level(width),  # (n, 1, 64)
+        torch.nn.Flatten(),  # (n, 64)
         torch.nn.Linear(width, 27),
     )
 
@@ -653,8 +649,8 @@ print("with + 1:", -probabilities[number["q"], number["x"]].log().item())
 # completely sure. A pair that was not seen is rare, not impossible.
 
 # %% [markdown]
-# **Exercise 2.** What would *perfectly wrong* weights at the beginning do? Set `W1` of the network in
-# step 2 to zeros and train. Look at `W1.grad` after the first step, then set `W2` to zeros as well.
+# **Exercise 2.** Begin with zeros. Set `W1` of the network in step 2 to zeros. What is `W1.grad` after
+# one call of backward? Then set `W2` to zeros as well. Can the network still learn?
 
 # %% tags=["solution"]
 zero = make_parameters(weight_scale=0.0, output_scale=0.01)
@@ -664,8 +660,9 @@ zero = make_parameters(weight_scale=0.0, output_scale=0.0)
 F.cross_entropy(mlp(zero, train_x[:64])[0], train_y[:64]).backward()
 print("W1 and W2 are 0:  size of its gradient", zero["W1"].grad.abs().mean().item())
 assert (zero["W1"].grad == 0).all()
-# With W1 = 0 it still learns: the random biases make the neurons different. With W2 = 0 no slope
-# comes through to W1 in the first step.
+# With W1 = 0 it still learns: the random biases make the neurons different. With W2 = 0, too, no slope
+# comes through to W1 in the first step. But W2 and b2 get slopes, so they change, and from the second
+# step on W1 learns as well.
 
 # %% [markdown]
 # **Exercise 3.** In step 4, the gradient of `scores` is "the probabilities, minus 1 at the right

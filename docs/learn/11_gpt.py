@@ -317,9 +317,9 @@ torch.manual_seed(5)
 print(write(model, "Alice ", 400))
 
 # %% [markdown]
-# It has learned words, spaces, commas, quotation marks, and who is called Alice and who is a Rabbit or a Mouse. It has
-# not learned sense: for this it is too small, and has read too little. But nobody told it what a word
-# is. It found out from one question: which letter comes next?
+# It has learned spaces, commas, quotation marks, many short words, and the beginnings of longer ones. It
+# has not learned sense: for this it is too small, and has read too little. But nobody told it what a
+# word is. It found out from one question: which letter comes next?
 
 # %% [markdown]
 # ## Where does it look?
@@ -412,8 +412,8 @@ for kind in (GPT, NoPositions):
     small = kind()
     train(small, STEPS * 3 // 10)
     print(f"{kind.__name__:12} on new text: {test_cost(small):.3f}")
-# It knows which letters came before, and the letter itself, but hardly in which order. (Not quite:
-# the mask lets a position see how many letters there are before it.)
+# It knows the letter itself, and which letters came before it, but hardly in which order. (A little
+# of the order can be learned: the mask lets a position see only the letters before it.)
 
 # %% [markdown]
 # ## What you have seen
