@@ -1,4 +1,5 @@
-// "Run here": makes the cells of a page (div.cell) editable and runs them in the browser, in run-worker.js.
+// "Run here": makes the cells of a page editable and runs them in the browser, in run-worker.js. Cells are
+// div.cell (tools/lessons.py) and code blocks inside of <div class="run-this" markdown>.
 "use strict";
 
 (() => {
@@ -12,7 +13,9 @@
   }
 
   function setUp() {
-    const cells = [...document.querySelectorAll("div.cell")].map((box, i) => new Cell(box, i + 1));
+    const blocks = document.querySelectorAll("div.cell, .run-this div.highlight");
+    for (const block of blocks) block.classList.add("cell");
+    const cells = [...blocks].map((box, i) => new Cell(box, i + 1));
     if (!cells.length || document.querySelector(".run-bar")) return;
     const page = new Page(cells);
     const place = document.querySelector(".lesson-bar");

@@ -166,7 +166,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
 
 
 def integers(array: np.ndarray, types: set[type]) -> np.ndarray:
-    """Python's integers as int64, which NumPy makes int32 on 32-bit systems; others as they are."""
+    """An array of Python integers as int64: NumPy makes int32 of them on 32-bit systems."""
     return as_int64(array) if int in types and array.dtype == np.intp else array
 
 
