@@ -14,7 +14,7 @@ from typing import Any
 from rushlight.base.errors import explain
 from rushlight.base.higher import Higher
 from rushlight.core.clock import clock
-from rushlight.core.gradient_worlds import AS_ARRAYS, World
+from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
 from rushlight.core.node import Hooks, Node, Parts
 from rushlight.core.tensor import Tensor
 
@@ -120,6 +120,19 @@ def steps(
                 ge = world.own(g)
             known = grads.get(edge)
             grads[edge] = ge if known is None else world.add(known, ge)
+
+
+def run_node(node: Node, grads: tuple) -> Any:
+    """The gradients that one node sends to its inputs: a tensor for one input, else a tuple. As in
+    torch, broadcasting is not undone. `grads`: one for each output, None for none."""
+    options = {} if node.op is None else node.op.options
+    several = getattr(node, "outputs", None) or " " in options.get("outputs", "")
+    if several or options.get("list"):
+        seed = Parts({i: g for i, g in enumerate(grads) if g is not None})
+    else:
+        (seed,) = grads
+    _, _, outgoing = next(steps({node: seed}, AS_TENSORS, retain=True))
+    return outgoing[0] if len(outgoing) == 1 else tuple(outgoing)
 
 
 def let_go(node: Node, saved: tuple) -> None:

@@ -101,6 +101,18 @@ class Node:
         """(the node of the op, the number of the output that this node stands for)."""
         return self, 0
 
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients of the node's inputs, for the gradient of each output. Nothing is freed.
+
+        >>> x, y = (rushlight.tensor(v, requires_grad=True) for v in (3., 4.))
+        >>> to_x, to_y = (x * y).grad_fn(rushlight.tensor(1.))
+        >>> to_x.item(), to_y.item()
+        (4.0, 3.0)
+        """
+        from rushlight.core.engine import run_node  # engine.py imports this file
+
+        return run_node(self, grads)
+
     @property
     def where(self) -> tuple[CodeType, int] | None:
         """(code, at) of the user's statement that made the node, None if unknown. Two slots avoid a

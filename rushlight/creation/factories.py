@@ -13,6 +13,7 @@ from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, strided
 from rushlight.base.errors import explain, overflowed, suggesting
 from rushlight.base.higher import Higher
+from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
@@ -159,8 +160,13 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     if dtype is not None:
         return dtypes.holding(array, dtypes.as_dtype(dtype))
     if array.dtype.kind in "biu":
-        return array
+        return integers(array, types)
     return array.astype(dtype_of(given, types, array).numpy)
+
+
+def integers(array: np.ndarray, types: set[type]) -> np.ndarray:
+    """An array of Python integers as int64: NumPy makes int32 of them on 32-bit systems."""
+    return as_int64(array) if int in types and array.dtype == np.intp else array
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:

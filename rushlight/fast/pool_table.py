@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_int64
 from rushlight.fast.index import MEAN_PRODUCT_ELEMENTS, POOL_PRODUCTS, POOL_TABLE_ELEMENTS
 from rushlight.kernels.im2col import Ints, adaptive_windows, valid_windows
 from rushlight.kernels.pool import summed
@@ -77,7 +78,7 @@ def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, 
         last = table.shape[1] - 1 - np.isnan(windows[..., ::-1]).argmax(2)
         best = np.where(np.isnan(values), last, best)
     indices = table.take(best + rows)
-    return values.reshape(-1, *out), indices.reshape(-1, *out)
+    return values.reshape(-1, *out), as_int64(indices).reshape(-1, *out)
 
 
 @lru_cache(maxsize=64)

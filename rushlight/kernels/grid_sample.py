@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.faster import site
+from rushlight.base.intp import as_intp
 
 Ints = tuple[int, ...]
 # Of all taps and channels, up to which one call of NumPy serves all images
@@ -145,11 +146,11 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
     P)."""
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
-        return np.add.reduce(x.reshape(-1).take(flat) * weight[:, None], 2)
+        return np.add.reduce(x.reshape(-1).take(as_intp(flat)) * weight[:, None], 2)
     r = np.zeros((*x.shape[:2], at.shape[2]), x.dtype)
     for image, weights, places, out in zip(x, weight, at, r):
         for w, place in zip(weights, places):
-            part = image.take(place, 1)
+            part = image.take(as_intp(place), 1)
             part *= w
             out += part
     return r
@@ -162,13 +163,12 @@ def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray
     shape = (*g.shape[:2], size)
     flat = flat_places(at, *shape[1:])
     if flat is not None:
-        every = np.bincount(
-            flat.ravel(), (weight[:, None] * g[:, :, None]).ravel(), g.shape[0] * g.shape[1] * size
-        )
+        weights = (weight[:, None] * g[:, :, None]).ravel()
+        every = np.bincount(as_intp(flat.ravel()), weights, g.shape[0] * g.shape[1] * size)
         return every.astype(g.dtype).reshape(shape)
     r = np.empty(shape, g.dtype)
     for planes, weights, places, out in zip(g, weight, at, r):
-        flat = places.ravel()
+        flat = as_intp(places.ravel())
         for c, plane in enumerate(planes):
             out[c] = np.bincount(flat, (weights * plane).ravel(), size)
     return r
@@ -180,11 +180,11 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
     K, P)."""
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
-        return np.add.reduce(x.reshape(-1).take(flat) * g[:, :, None], 1)
+        return np.add.reduce(x.reshape(-1).take(as_intp(flat)) * g[:, :, None], 1)
     r = np.empty(at.shape, g.dtype)
     for planes, image, places, out in zip(g, x, at, r):
         for k, place in enumerate(places):
-            part = image.take(place, 1)
+            part = image.take(as_intp(place), 1)
             part *= planes
             np.add.reduce(part, 0, out=out[k], initial=0)
     return r

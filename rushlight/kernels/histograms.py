@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_intp
+
 
 def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> ndarray:
     """How many of the points x (n, d) lie in each box between the edges of d dimensions, or what
@@ -17,7 +19,8 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
         inside &= (column >= e[0]) & (column <= e[-1])
         place = place * n + bins_of(column, e)
     weights = None if weight is None else weight[inside]
-    return np.bincount(place[inside], weights, int(np.prod(shape))).reshape(shape).astype(x.dtype)
+    counts = np.bincount(as_intp(place[inside]), weights, int(np.prod(shape)))
+    return counts.reshape(shape).astype(x.dtype)
 
 
 # Least elements, and bins below which, the bin of each element is computed, not searched
@@ -55,15 +58,15 @@ def counts_in_range(x: ndarray, bins: int, low: float, high: float) -> ndarray:
     place = ((x - x.dtype.type(low)) * x.dtype.type(bins) / x.dtype.type(high - low)).astype(
         np.int64
     )
-    return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(x.dtype)
+    return np.bincount(as_intp(np.minimum(place, bins - 1)), minlength=bins).astype(x.dtype)
 
 
 def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
     """How often each of 0, 1, ... stands in x, or what it weighs there."""
     if weights is None:
-        return np.bincount(x, minlength=minlength)
+        return np.bincount(as_intp(x), minlength=minlength)
     kind = np.float32 if weights.dtype == np.float32 else np.float64
-    return np.bincount(x, weights.astype(np.float64), minlength).astype(kind)
+    return np.bincount(as_intp(x), weights.astype(np.float64), minlength).astype(kind)
 
 
 xor_reduce: Any = np.bitwise_xor.reduce

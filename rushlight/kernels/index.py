@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_intp
 from rushlight.base.memory_format import order_of_strides, strides_in
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.layout import led, plain, with_strides
@@ -81,7 +82,8 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
         else 0
     )
     if whole and last.__class__ is ndarray and last.dtype.kind in "iu":
-        r = x.take(last, whole)  # in C order, in 0.6 of the time of x[:, last], which is not
+        # in C order, in 0.6 of the time of x[:, last], which is not
+        r = x.take(as_intp(last), whole)
     else:
         r = plain(x[place])
     return r if x.flags.c_contiguous or r.ndim < 2 or not r.size else in_order_of(r, x, place)
@@ -259,9 +261,9 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     line = line_of(index, x.shape, dim)
     check_index(index if line is None else line, extent(x, dim), "gather", dim, RuntimeError)
     return (
-        x.take(line, dim)
+        x.take(as_intp(line), dim)
         if line is not None
-        else plain(x).reshape(-1).take(places(x.shape, index, dim))
+        else plain(x).reshape(-1).take(as_intp(places(x.shape, index, dim)))
     )
 
 
@@ -312,7 +314,7 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
         check_index(index, 1, "index_select")
         return x.copy()
     check_index(index, extent(x, dim), "index_select")
-    return np.take(x, index.reshape(-1), dim)
+    return np.take(x, as_intp(index.reshape(-1)), dim)
 
 
 def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -356,7 +358,7 @@ def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> nd
     """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
     return (
-        weight.take(index, 0) if weight.flags.c_contiguous else weight[index]
+        weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
     )  # half the time, where it copies nothing
 
 

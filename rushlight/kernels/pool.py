@@ -19,6 +19,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.faster import site
+from rushlight.base.intp import as_intp
 from rushlight.kernels.im2col import (
     Ints,
     Pairs,
@@ -260,7 +261,7 @@ def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:
         [[[7.0, 5.0, 7.0]]]
     """
     check_indices("gather_spatial", indices, x.shape[2:])
-    return x.reshape(-1).take(flat_indices(indices, x.shape[2:])).reshape(indices.shape)
+    return x.reshape(-1).take(as_intp(flat_indices(indices, x.shape[2:]))).reshape(indices.shape)
 
 
 def flat_indices(indices: ndarray, size: Ints) -> ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import of
+from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain
@@ -317,7 +318,7 @@ def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: s
             f"{name}(): does not support {what} input; hint: convert it with .to(dtype)"
         )
     try:
-        return np.asarray(find(x, dim, keepdims=keepdim))
+        return as_int64(np.asarray(find(x, dim, keepdims=keepdim)))
     except ValueError:
         check_elements(x, dim, name)
         raise
@@ -402,7 +403,8 @@ def sort(
 def in_order(x: ndarray, dim: int) -> ndarray:
     """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy
     puts anywhere."""
-    return (x.astype(np.float32) if x.dtype.kind == "V" else x).argsort(dim, kind="stable")
+    keys = x.astype(np.float32) if x.dtype.kind == "V" else x
+    return as_int64(keys.argsort(dim, kind="stable"))
 
 
 def mirrored(x: ndarray, dim: int) -> ndarray:
@@ -416,7 +418,7 @@ def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
         begins = np.arange(0, x.size, x.shape[-1]).reshape(*x.shape[:-1], 1)
-        return x.reshape(-1).take(index + begins)
+        return x.reshape(-1).take(as_intp(index + begins))
     return np.take_along_axis(x, index, dim)
 
 
@@ -447,7 +449,7 @@ def topk(
         best = one_by_one(x, k, dim, largest) if k <= min(TOPK_SEARCHES, n // 8) else None
         if best is not None:
             return best
-        split = np.argpartition(x, n - k if largest else k - 1, dim)
+        split = as_int64(np.argpartition(x, n - k if largest else k - 1, dim))
         some = np.ascontiguousarray(first(split, slice(n - k, n) if largest else slice(k), dim))
     values, index = sort(x if some is None else taken(x, some, dim), dim, largest)
     if some is not None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.faster import site
+from rushlight.base.intp import as_intp
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.layout import suggests_last
 
@@ -170,7 +171,7 @@ def by_taps(x: ndarray, dim: int, found: Table) -> ndarray:
     column = (-1,) + (1,) * (x.ndim - dim - 1)
     total: Any = None
     for k, (outs, places, weights) in enumerate(zip(found.outs, found.places, found.weights)):
-        part = x.take(places, dim)
+        part = x.take(as_intp(places), dim)
         if weights is not None:
             part *= weights.astype(x.dtype).reshape(column)
         if outs is not None:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_intp
 from rushlight.kernels.index import scatter_into
 from rushlight.kernels.ufunc_at import land, line_of, places
 
@@ -45,10 +46,10 @@ def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
     """How often each place of an array of this shape is named."""
     line = line_of(index, shape, dim)
     if line is None:
-        return np.bincount(places(shape, index, dim).reshape(-1), minlength=prod(shape)).reshape(
-            shape
-        )
-    return np.bincount(line, minlength=shape[dim]).reshape((-1,) + (1,) * (len(shape) - dim - 1))
+        flat = as_intp(places(shape, index, dim).reshape(-1))
+        return np.bincount(flat, minlength=prod(shape)).reshape(shape)
+    along = np.bincount(as_intp(line), minlength=shape[dim])
+    return along.reshape((-1,) + (1,) * (len(shape) - dim - 1))
 
 
 def neutral(reduce: str, dtype: np.dtype) -> float:

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
 from rushlight.kernels.summation import add_reduce
 
@@ -90,7 +91,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     if x.dtype.kind in "fV":
         there |= (rows != rows) & (found != found)
     last = n - 1 - there[..., ::-1].argmax(-1)
-    made = found[..., 0], last
+    made = found[..., 0], as_int64(last)
     return tuple([np.expand_dims(a, dim) for a in made]) if keepdim else made  # type: ignore[return-value]
 
 
@@ -119,7 +120,7 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
     elif x.dtype.kind == "V":  # bfloat16 has no partition
         index = in_order(x, dim).take([place], dim)
     else:
-        index = np.argpartition(x, place, dim).take([place], dim)
+        index = as_int64(np.argpartition(x, place, dim).take([place], dim))
     return chosen(x, index, dim, keepdim)
 
 
@@ -187,9 +188,10 @@ def by_counting(x: ndarray) -> Runs | None:
         return None
     place = x.astype(np.int64)
     place -= low
-    counts = np.bincount(place)
+    counts = np.bincount(as_intp(place))
     found = np.flatnonzero(counts)
-    return (found + low).astype(x.dtype), (np.cumsum(counts > 0) - 1).take(place), counts[found]
+    numbers = as_int64(np.cumsum(counts > 0) - 1)
+    return (found + low).astype(x.dtype), numbers[place], as_int64(counts[found])
 
 
 def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
@@ -211,7 +213,7 @@ def runs(x: ndarray) -> Runs:
     starts = np.flatnonzero(begins)
     run = np.cumsum(begins)
     run -= 1
-    return x.take(starts, 0), run, np.diff(starts, append=len(x))
+    return x.take(starts, 0), as_int64(run), as_int64(np.diff(starts, append=len(x)))
 
 
 def beginnings(x: ndarray) -> ndarray:

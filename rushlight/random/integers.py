@@ -171,7 +171,7 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
     array([4, 0, 1, 3, 2])
     """
     check_count(n, np.dtype(dtype))
-    partners = np.arange(n)
+    partners = np.arange(n, dtype=np.int64)
     partners[:-1] += stream.words(max(n - 1, 0)) % np.arange(n, 1, -1)
     return as_dtype((_LOOP(n) or exchanged)(partners), np.dtype(dtype))
 
@@ -188,7 +188,7 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
         for i, other in enumerate(partners.tolist()):
             order[i], order[other] = order[other], order[i]
         return np.array(order, partners.dtype)
-    steps = np.arange(len(partners))
+    steps = np.arange(len(partners), dtype=np.int64)
     moves = np.flatnonzero(partners != steps)
     # before step i, place i holds the number that place found[i] held before step found[i] ...
     found = steps.copy()

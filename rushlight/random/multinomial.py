@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rushlight.base.intp import as_int64
 from rushlight.random.blocks import in_memory_order, kind_of
 
 from .continuous import exponential
@@ -41,8 +42,8 @@ def multinomial(
     with np.errstate(divide="ignore", invalid="ignore"):
         ranks = weights / lifetimes
     if num_samples == 1:
-        return ranks.argmax(-1)[..., None]
-    return np.argsort(-ranks, axis=-1, kind="stable")[..., :num_samples]
+        return as_int64(ranks.argmax(-1))[..., None]
+    return as_int64(np.argsort(-ranks, axis=-1, kind="stable"))[..., :num_samples]
 
 
 def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray:
@@ -59,7 +60,7 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
     )
     # faster for many rows with few categories
     if cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS:
-        return np.count_nonzero(cumulative[:, None] < draws[..., None], -1)
+        return as_int64(np.count_nonzero(cumulative[:, None] < draws[..., None], -1))
     return np.array(
         [np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64
     )

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_intp
 from rushlight.fast.index import TABLE_COLUMNS, TABLE_FILTERS, TABLE_PLAIN_COLUMNS
 from rushlight.kernels.conv import Plan, columns_of, with_bias
 from rushlight.kernels.im2col import reach
@@ -35,7 +36,8 @@ def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
     order = [*range(0, 2 * n, 2), *range(1, 2 * n, 2)]
     table, missing = (a.transpose(order).reshape(-1, prod(target)) for a in (table, missing))
     found = np.arange(channels)[:, None, None] * prod(source) + table
-    return np.where(missing, channels * prod(source), found).reshape(-1, prod(target))
+    flat = np.where(missing, channels * prod(source), found).reshape(-1, prod(target))
+    return as_intp(flat)
 
 
 def columns(x: ndarray, p: Plan) -> ndarray:

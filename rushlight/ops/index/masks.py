@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.base.dtypes import holding
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_int64
 from rushlight.core.arguments import wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -196,7 +197,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             )
         )
     found = kernels.nonzero(input._array)
-    rows = np.stack(found).T
+    rows = as_int64(np.stack(found)).T
     if as_tuple:
         return created(from_array(rows)).unbind(1)
     made = created(from_array(rows if input._array.ndim else rows[:, :0].copy()))

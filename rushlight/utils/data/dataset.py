@@ -93,7 +93,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def batch(self, numbers: Any) -> list:
         """The collated batch of the samples with these indices, computed at once."""
         if mode().watch is None and all(t._node is None for t in self.tensors):
-            places = np.asarray(numbers, np.int64)
+            places = np.asarray(numbers, np.intp)
             return [from_array(t._array.take(places, 0)) for t in self.tensors]
         return [t[list(numbers)] for t in self.tensors]
 
