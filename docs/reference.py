@@ -184,7 +184,7 @@ def pages() -> dict[str, str]:
     made = {
         f"reference/{name}.md": page(title, about, groups[name]) for name, title, about, _ in PAGES
     }
-    made["reference/tensor.md"] = tensor_page({n for group in groups.values() for n in group})
+    made["reference/tensor.md"] = tensor_page()
     made["reference/index.md"] = overview(groups)
     made["reference/cli.md"] = command_line()
     made["reference/environment.md"] = ENVIRONMENT
@@ -218,14 +218,14 @@ def page(title: str, about: str, group: dict[str, Any]) -> str:
     return "\n".join([f"# {title}\n\n{about}\n", *[section(*item) for item in ordered]])
 
 
-def tensor_page(known: set[str]) -> str:
+def tensor_page() -> str:
     """Methods with a story of their own; of the others, links to the functions."""
     methods = {
         name: value
         for name, value in sorted(vars(rushlight.Tensor).items())
         if not name.startswith("_") and inspect.getdoc(value)
     }
-    also = [name for name in methods if name in known or name.removesuffix("_") in known]
+    also = [name for name in methods if hasattr(rushlight, name.removesuffix("_"))]
     text = page(
         "Tensor",
         inspect.getdoc(rushlight.Tensor).partition("\n")[0],
