@@ -24,9 +24,8 @@ try:
     from rushlight.core import engine as _engine
     from rushlight.creation import factories
 
-    if (
-        not gc.get_freeze_count()
-    ):  # together: all objects to the oldest generation, without a look at each
+    # together: all objects to the oldest generation, without a look at each
+    if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()
 finally:
@@ -93,10 +92,8 @@ def _offer() -> None:
     )
 
 
-lazy.left += [
-    "rushlight.nn.functional",
-    "rushlight.sparse",
-]  # attach methods too: x.hardshrink(), x.to_sparse()
+# attach methods too: x.hardshrink(), x.to_sparse()
+lazy.left += ["rushlight.nn.functional", "rushlight.sparse"]
 
 _LAZY = (
     "nn",

@@ -134,12 +134,8 @@ importable(
     "nnpack",
 )
 
-has_lapack, has_spectral, has_mkl, has_openmp = (
-    True,
-    True,
-    False,
-    False,
-)  # torch.has_lapack: LAPACK comes with NumPy
+# torch.has_lapack: LAPACK comes with NumPy
+has_lapack, has_spectral, has_mkl, has_openmp = (True, True, False, False)
 
 _precision = "highest"
 

@@ -107,9 +107,8 @@ class FunctionNode(Node):
     def __getattr__(self, name: str) -> Any:
         if name == "ctx":
             raise AttributeError(name)
-        return getattr(
-            self.ctx, name
-        )  # in torch the node is the ctx: attributes of the ctx are attributes of the node
+        # in torch the node is the ctx: attributes of the ctx are attributes of the node
+        return getattr(self.ctx, name)
 
     @property
     def saved_tensors(self) -> tuple:

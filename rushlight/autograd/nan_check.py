@@ -25,9 +25,8 @@ def finite(array: np.ndarray) -> bool:
     product is not finite, it may have overflowed, and each number is checked."""
     kind = array.dtype.kind
     if kind == "f":
-        flat = (
-            array if array.flags.c_contiguous else array.T
-        )  # `vdot` copies arrays that are not C-contiguous
+        # `vdot` copies arrays that are not C-contiguous
+        flat = array if array.flags.c_contiguous else array.T
         if isfinite(vdot(flat, flat)):
             return True
     return kind in "biu" or bool(np.isfinite(array).all())
@@ -44,9 +43,8 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
             if isinstance(g, (ndarray, generic))
             else None
         )
-        if array is None or finite(
-            array
-        ):  # None: no gradient, or Parts, whose gradients have been checked already
+        # None: no gradient, or Parts, whose gradients have been checked already
+        if array is None or finite(array):
             continue
         found = "nan" if np.isnan(array).any() else "inf"
         if found in looks_for:

@@ -258,9 +258,8 @@ def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -
         shown = _corners(array, options.edgeitems)
     cells, width = _cells(shown, dtype, options)
     last = array.ndim - 1
-    per_line = max(
-        1, (options.linewidth - indent - last) // (width + 2)
-    )  # a cell is followed by ", "
+    # a cell is followed by ", "
+    per_line = max(1, (options.linewidth - indent - last) // (width + 2))
     return _nested(cells, shown.shape, array.shape, indent, per_line)
 
 
@@ -326,9 +325,8 @@ def _float_cells(values: np.ndarray, options: _Options) -> tuple[list[str], int]
     spec, point = _style(np.abs(values[measured]), options)
     texts = [format(value, spec) for value in values.tolist()]
     if point:
-        texts = [
-            text if text[-1] in "fn" else text + "." for text in texts
-        ]  # not after inf and nan
+        # not after inf and nan
+        texts = [text if text[-1] in "fn" else text + "." for text in texts]
     # Zeros, infinities and nans do not count for the width, and may be wider, as in torch.
     width = max((len(text) for text, counts in zip(texts, measured.tolist()) if counts), default=1)
     return [text.rjust(width) for text in texts], width

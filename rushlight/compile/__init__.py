@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from rushlight.base.dependencies import has_numba
 from rushlight.base.errors import warn
 
-if (
-    TYPE_CHECKING
-):  # loaded on first use: the loops for large arrays import this package, and need neither
+# loaded on first use: the loops for large arrays import this package, and need neither
+if TYPE_CHECKING:
     from rushlight.compile.report import Explanation
     from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 

@@ -42,9 +42,8 @@ class Parts(NamedTuple):
     mark: str  # the prefix of its names
     constants: dict[str, Any]
     loops: dict[str, str]  # name -> text
-    wholes: dict[
-        str, str
-    ]  # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no Numba
+    # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no Numba
+    wholes: dict[str, str]
     memory: str
     functions: str  # `run`, and `bind` if there is something to bind
     new: list[tuple[tuple, Any]]  # (shape, dtype) of the results that get memory of their own
@@ -125,9 +124,8 @@ def memory_table(leases: list[Lease], size: int) -> str:
 class Timings:
     """The time of each statement of a program. Printed with the slowest first."""
 
-    rows: list[tuple[float, Item]] = field(
-        default_factory=list
-    )  # (microseconds per run, statement)
+    # (microseconds per run, statement)
+    rows: list[tuple[float, Item]] = field(default_factory=list)
     calls: int = 0
 
     def __str__(self) -> str:

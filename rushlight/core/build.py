@@ -146,9 +146,8 @@ def build(namespace: dict[str, Any]) -> None:
             if not isinstance(
                 getattr(one.kernel, "ufunc", one.kernel), np.ufunc
             ) and not one.options.get("exact"):
-                one.kernel = in_single(
-                    name, one.kernel, len(one.inputs) - 1
-                )  # NumPy rounds after each step
+                # NumPy rounds after each step
+                one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)
         if has_own_way(one):
             one.kernel = ARRAYS[name] = dispatching(one, one.kernel)
         one.make_save = save_function
@@ -197,9 +196,8 @@ def attach(one: Op) -> None:
                 expect(Tensor, *(f"{name}_" for name in names))
 
 
-waiting: (
-    list[tuple[Op, list[str]]] | None
-) = []  # what has no in-place form yet; None: they are made at once
+# what has no in-place form yet; None: they are made at once
+waiting: list[tuple[Op, list[str]]] | None = []
 
 
 def in_place_forms() -> None:
@@ -207,9 +205,8 @@ def in_place_forms() -> None:
     global waiting
     left, waiting = waiting or [], None
     for one, names in left:
-        missing = [
-            f"{name}_" for name in names if f"{name}_" not in vars(Tensor)
-        ]  # the others are made of ops
+        # the others are made of ops
+        missing = [f"{name}_" for name in names if f"{name}_" not in vars(Tensor)]
         if missing:
             method(inplace(one), *missing)
 
@@ -391,9 +388,8 @@ def sample_by_sample(f: F) -> F:
 
 
 FUNCTIONS: dict[str, Callable] = {}  # composites that the package offers besides the table
-MORE: dict[
-    str, Callable
-] = {}  # and what are no functions from tensors to tensors: questions, writes
+# and what are no functions from tensors to tensors: questions, writes
+MORE: dict[str, Callable] = {}
 
 
 def offered() -> dict[str, Callable]:

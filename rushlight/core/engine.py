@@ -182,9 +182,8 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
     if several or not (hooks.tensor or hooks.retained):
         return g
     t = world.as_tensor(g)
-    if (
-        hooks.dtype is not None and hooks.dtype != t._array.dtype
-    ):  # `in` would take float64 for None
+    # `in` would take float64 for None
+    if hooks.dtype is not None and hooks.dtype != t._array.dtype:
         t = world.cast(t, hooks.dtype)
     for hook in tuple(hooks.tensor.values()):
         if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient
@@ -202,9 +201,8 @@ def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
     one each, or None."""
     several = isinstance(g, dict)
     given = g if several else {0: g}
-    outputs = len(
-        getattr(node, "outputs", None) or range(max(given) + 1)
-    )  # a table's node knows not how many it has
+    # a table's node knows not how many it has
+    outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))
     parts: tuple = tuple(
         [None if (part := given.get(i)) is None else world.as_tensor(part) for i in range(outputs)]
     )

@@ -220,9 +220,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
     has_x = op.rules["x"] is not None
     has_y = op.rules["y"] is not None
     saves_out = out_for_x or out_for_y
-    op.saves = (
-        ("x", "y", "out") if saves_out else ("x", "y")
-    )  # one layout for all, so that nothing is sorted per call
+    # one layout for all, so that nothing is sorted per call
+    op.saves = ("x", "y", "out") if saves_out else ("x", "y")
     op.make_node = node_class
 
     def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -291,9 +290,8 @@ FACTS: dict[str, Callable] = {
 
 
 MEANS = ("x_shape", "n")
-POINTS = [
-    (1,) * ndim for ndim in range(65)
-]  # the shape of a whole tensor reduced, its dimensions kept
+# the shape of a whole tensor reduced, its dimensions kept
+POINTS = [(1,) * ndim for ndim in range(65)]
 
 
 def kept_shape(shape: tuple, dims: tuple) -> tuple:

@@ -306,9 +306,8 @@ class set_grad_enabled(Setting):
         return type(self)(self.changes["grad"])
 
     def __call__(self, function: F) -> F:
-        current.reset(
-            self.before
-        )  # used as a decorator: the setting holds inside the function only
+        # used as a decorator: the setting holds inside the function only
+        current.reset(self.before)
         return super().__call__(function)
 
 

@@ -247,11 +247,8 @@ class Handle:
         self.remove()
 
     def __getstate__(self) -> tuple:
-        return (
-            self.hooks,
-            self.key,
-            (),
-        )  # torch's format; the tuple holds further dicts that have the key
+        # torch's format; the tuple holds further dicts that have the key
+        return (self.hooks, self.key, ())
 
     def __setstate__(self, state: tuple) -> None:
         self.hooks, self.key = {} if state[0] is None else state[0], state[1]

@@ -85,9 +85,8 @@ class Op:
             if name in self.saves and name != options.get("apart")
         }
         arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
-        self.lets_go = tuple(
-            [i for i, name in enumerate(self.saves) if name in arrays]
-        )  # after backward; facts stay
+        # after backward; facts stay
+        self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])
         self.kernel: Callable
         self.call: Callable
         self.node_class: type[Node]

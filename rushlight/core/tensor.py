@@ -365,9 +365,8 @@ class AccumulateGrad(Node):
 
     def arrays(self, g: ndarray) -> tuple:
         leaf = self.tensor()
-        if (
-            leaf is not None and leaf._node is not None
-        ):  # None: requires_grad was set to False after the forward
+        # None: requires_grad was set to False after the forward
+        if leaf is not None and leaf._node is not None:
             if g.__class__ is not ndarray and isinstance(g, generic):  # a NumPy scalar
                 g = asarray(g)
             if g.dtype is not leaf._array.dtype:  # NumPy promotes bfloat16 to float32
@@ -427,9 +426,8 @@ def writes_of(tensor: Tensor) -> Writes:
 
     The tensor's node shares the log, so that backward sees that a saved output was overwritten.
     """
-    root = (
-        tensor if tensor._viewing is None else tensor._viewing[0]
-    )  # `tensor._root`, without the call of a property
+    # `tensor._root`, without the call of a property
+    root = tensor if tensor._viewing is None else tensor._viewing[0]
     writes = root._writes
     if writes is None:
         writes = root._writes = Writes()

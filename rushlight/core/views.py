@@ -82,10 +82,8 @@ def detached(x: Tensor) -> Tensor:
 def leave(x: Tensor) -> None:
     """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until
     the next write."""
-    x._array, x._node = (
-        detached(x)._array,
-        None,
-    )  # the samples of a batched tensor leave the graph, too
+    # the samples of a batched tensor leave the graph, too
+    x._array, x._node = (detached(x)._array, None)
     if views := [ref(view) for view in living_views(x) if view._node is not None]:
         writes = writes_of(x)
         writes._views, writes.__class__ = views, Left

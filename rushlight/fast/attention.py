@@ -88,13 +88,11 @@ def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float)
     keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
     heads = prod(q.shape[:-2])
     parts = min(cores(), heads) if q.size * keys > ATTENTION_PARALLEL_PRODUCTS else 1
-    _ = [
-        a.base for a in arrays[:4] if a is not None
-    ]  # batches of vmap say here that they are no arrays
+    # batches of vmap say here that they are no arrays
+    _ = [a.base for a in arrays[:4] if a is not None]
     given = [0 if a is None else id(a) for a in arrays]
-    if not loop(
-        *given, scale, causal, 0, heads if parts == 1 else 0
-    ):  # it looks at how they lie first of all
+    # it looks at how they lie first of all
+    if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):
         run(
             name,
             [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)],
@@ -113,7 +111,6 @@ def tools(name: str) -> tuple[Callable, Callable, Any]:
     from rushlight.fast import attention_loops
     from rushlight.loops.parallel import cores, pool
 
-    made = (
-        attention_loops.forward if name == "forward" else attention_loops.back
-    )  # names that exports look for
+    # names that exports look for
+    made = attention_loops.forward if name == "forward" else attention_loops.back
     return made(), cores, pool

@@ -89,9 +89,8 @@ class Formula:
             len(used) <= MOST
             and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
         )
-        return (
-            Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
-        )  # rounded as it stands
+        # rounded as it stands
+        return Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
 
     def __add__(self, other: Any) -> Any:
         made = self.composed(lambda x, y: x + y, (self, other))
@@ -176,9 +175,8 @@ class Chain:
                 self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost
             )
             return out
-        self.loop.pay(
-            12 * len(flat)
-        )  # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
+        # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
+        self.loop.pay(12 * len(flat))
         with np.errstate(all="ignore"):
             for start in range(0, len(flat), BLOCK):
                 part = [

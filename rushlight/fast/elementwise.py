@@ -42,10 +42,8 @@ from rushlight.kernels.float16 import APART, is_half, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
-HALVES = {
-    "f2": WORDS[True],
-    "b2": WORDS[False],
-}  # what loops read their numbers with, and write them
+# what loops read their numbers with, and write them
+HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
 EXACT = {
     "where",
     "maximum",
@@ -69,13 +67,8 @@ EXACT = {
     "f64",
 }
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
-SLOW = {
-    np.log1p,
-    np.log2,
-    np.log10,
-    np.deg2rad,
-    np.rad2deg,
-}  # ufuncs that loops are several times faster than
+# ufuncs that loops are several times faster than
+SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}
 LONGEST = 4000  # characters of an expression
 
 

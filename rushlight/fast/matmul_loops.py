@@ -41,11 +41,8 @@ from rushlight.loops.parallel import cores, pool
 from rushlight.loops.simd import machine
 
 DEEP, TURNED = 512, 256  # numbers added up one after the other; of a transposed x
-BLOCK, SMALL, SHARE = (
-    1 << 17,
-    1 << 15,
-    128,
-)  # numbers of y's block: SHARE for each row: few meet it soon
+# numbers of y's block: SHARE for each row: few meet it soon
+BLOCK, SMALL, SHARE = (1 << 17, 1 << 15, 128)
 FEW, NEAR = 48, 1 << 16  # most rows, and numbers of y, for y to be read in place: y stays in L2
 ROWS = 128  # of a transposed x turned at a time, beside the block in L2
 LEAST = 64  # rows or columns for each: a panel
@@ -237,9 +234,8 @@ def room() -> Room:
     return Room()
 
 
-NOTHING = np.zeros(
-    (1, 64), np.float32
-)  # what is added to a panel of the result where there is no bias
+# what is added to a panel of the result where there is no bias
+NOTHING = np.zeros((1, 64), np.float32)
 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:

@@ -67,11 +67,8 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 to += out[2]
 """
 
-FREQUENT = (
-    ((1, 2, 2), (1, 2, 2)),
-    ((1, 3, 3), (1, 2, 2)),
-    ((1, 1, 2), (1, 1, 2)),
-)  # windows of most nets
+# windows of most nets
+FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)), ((1, 1, 2), (1, 1, 2)))
 
 SCATTER = """def kernel(g, indices, volume, out):
     \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"

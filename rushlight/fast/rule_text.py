@@ -304,9 +304,8 @@ def can_fuse(op: Op) -> bool:
 @cache
 def symbolic(op: Op) -> Callable:
     """The op's rule with its names looked up as symbols."""
-    if (
-        op.name in op.forward.__code__.co_names
-    ):  # "erfinv(x)" says nothing: there is only the kernel
+    # "erfinv(x)" says nothing: there is only the kernel
+    if op.name in op.forward.__code__.co_names:
         raise NotFused
     return on_symbols(op.forward)
 

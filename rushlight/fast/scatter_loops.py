@@ -61,9 +61,8 @@ def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: st
     if not fits or not charge(SCATTER_PASSES, g.size, SCATTER_ELEMENTS) or not has_numba():
         return False
     at = np.ascontiguousarray(index, np.int64)
-    if (
-        np.maximum.reduce(at.view(np.uint64), None) >= r.shape[dim]
-    ):  # the loop would write where nothing of r is
+    # the loop would write where nothing of r is
+    if np.maximum.reduce(at.view(np.uint64), None) >= r.shape[dim]:
         raise IndexError(
             f"index out of range: an index is out of bounds for dimension {dim} with size "
             f"{r.shape[dim]}"

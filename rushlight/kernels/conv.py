@@ -40,9 +40,8 @@ from rushlight.kernels.im2col import (
 from rushlight.kernels.layout import like_images
 from rushlight.kernels.matmul import stacked
 
-BLOCK_BYTES = (
-    1 << 19
-)  # bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
+# bytes of columns made at a time, to stay in the L2 cache; 256 KB to 1 MB measured alike
+BLOCK_BYTES = 1 << 19
 
 
 class Plan:
@@ -65,24 +64,17 @@ class Plan:
         size: Ints,
         out: Ints,
     ):
-        self.op, self.dtype = (
-            op,
-            dtype,
-        )  # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
-        self.images, self.groups, self.channels, self.filters = (
-            images,
-            groups,
-            channels,
-            filters,
-        )  # in a group
+        # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
+        self.op, self.dtype = (op, dtype)
+        # in a group
+        self.images, self.groups, self.channels, self.filters = (images, groups, channels, filters)
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.size, self.out = size, out  # spatial, of the input and of the result of `conv`
         self.taps = prod(kernel)  # positions in the kernel
         self.back = op == "conv_input_grad"  # whether the input is made and the result read
         inner, outer = (channels, size), (filters, out)
-        self.read, self.made = (
-            (outer, inner) if self.back else (inner, outer)
-        )  # channels in a group, spatial size
+        # channels in a group, spatial size
+        self.read, self.made = (outer, inner) if self.back else (inner, outer)
 
 
 @lru_cache(maxsize=512)
@@ -262,13 +254,11 @@ def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
     """
     out = (p.out[0] if bottom is None else bottom - top, *p.out[1:])
     step, width = p.stride[0], prod(out[1:])
-    saved = (
-        p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)
-    )  # rows of columns that sharing need not copy
+    # rows of columns that sharing need not copy
+    saved = p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)
     added = p.filters * (p.kernel[0] - 1)  # rows of products that sharing has to add up
-    if (
-        p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added
-    ):  # the faster on 18 of 19 shapes
+    # the faster on 18 of 19 shapes
+    if p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added:
         starts = [divmod(k * p.dilation[0], step) for k in range(p.kernel[0])]
         parts = tuple([(s, slice(q * width, (q + out[0]) * width)) for q, s in starts])
         sets, window, spacing = step, (step, *p.kernel[1:]), (1, *p.dilation[1:])
@@ -301,9 +291,8 @@ def conv_im2col(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) ->
 
 def conv_input_grad_im2col(p: Plan, g: ndarray, w: ndarray) -> ndarray:
     if prod(p.stride) == 1 and (p.filters < 2 * p.channels or p.taps == 1):
-        return conv_im2col(
-            mirrored_plan(p), g, mirrored(w, p)
-        )  # up to 1.5 times as fast unless g is larger
+        # up to 1.5 times as fast unless g is larger
+        return conv_im2col(mirrored_plan(p), g, mirrored(w, p))
     x = np.zeros((len(g), p.groups, p.channels, *p.size), g.dtype)
     g = g.reshape(len(g), p.groups, p.filters, -1)
     filters = split_filters(w, p).swapaxes(-1, -2)
@@ -327,9 +316,8 @@ def conv_weight_grad_im2col(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     for images, positions, parts, columns in column_blocks(x, p):
         block = g[images, :, positions]
         for total, (s, part) in zip(w, parts):
-            total += (columns[:, :, s, :, part] @ block).sum(
-                0
-            )  # 1.1 to 2.4 times as fast as g columns^T
+            # 1.1 to 2.4 times as fast as g columns^T
+            total += (columns[:, :, s, :, part] @ block).sum(0)
     return join_filters(w.swapaxes(-1, -2), p)
 
 
@@ -416,9 +404,8 @@ def mirrored(w: ndarray, p: Plan) -> ndarray:
 @lru_cache(maxsize=512)
 def mirrored_plan(p: Plan) -> Plan:
     """The plan of that convolution, for stride 1."""
-    padding = tuple(
-        [d * (k - 1) - pad for d, k, pad in zip(p.dilation, p.kernel, p.padding)]
-    )  # may be negative
+    # may be negative
+    padding = tuple([d * (k - 1) - pad for d, k, pad in zip(p.dilation, p.kernel, p.padding)])
     return Plan(
         "conv",
         p.dtype,

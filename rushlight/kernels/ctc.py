@@ -58,9 +58,8 @@ def ctc_slope(
         share = np.exp(alpha + beta + nll[:, None])
     r = np.exp(x, order="C")
     rows = np.arange(0, r.size, x.shape[2]).reshape(*x.shape[:2], 1)
-    np.subtract.at(
-        r.reshape(-1), (rows + states).reshape(-1), share.reshape(-1)
-    )  # several states have the same class
+    # several states have the same class
+    np.subtract.at(r.reshape(-1), (rows + states).reshape(-1), share.reshape(-1))
     r[:, np.isinf(nll)] = np.nan
     r[np.arange(len(x))[:, None] >= np.array(input_lengths)] = 0
     return r

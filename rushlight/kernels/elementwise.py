@@ -159,21 +159,18 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         and condition.dtype is BOOL
         and (bits := CHOSEN.get(x.dtype)) is not None
     ):
-        return np.multiply(x.view(bits), condition).view(
-            x.dtype
-        )  # relu's gradient: as fast as times the condition
+        # relu's gradient: as fast as times the condition
+        return np.multiply(x.view(bits), condition).view(x.dtype)
     given = as_bits(condition, x, y)
     if given is None:
         return np.where(condition, x, y)
     dtype, x, y = given
     shape = np.broadcast(condition, x, y).shape
-    out = (
-        room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)
-    )  # as it lies in memory
+    # as it lies in memory
+    out = room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)
     bits = out.view(x.dtype)
-    one = (
-        condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)
-    )  # cast once, not anew
+    # cast once, not anew
+    one = condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)
     if not x.ndim:
         x, y, one = y, x, one ^ 1
     if not (y.ndim or y):
@@ -192,10 +189,8 @@ def one_of(condition: np.bool_, x: Any, y: Any) -> Any:
     found, other = (x, y) if condition else (y, x)
     if found.__class__ is other.__class__ and isinstance(found, np.generic):
         return found
-    if isinstance(found, np.inexact) and other.__class__ in (
-        int,
-        float,
-    ):  # a number takes the dtype that it meets
+    # a number takes the dtype that it meets
+    if isinstance(found, np.inexact) and other.__class__ in (int, float):
         return found
     return (
         other.__class__(found)
@@ -387,9 +382,8 @@ ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
 def relu(x: ndarray) -> ndarray:
-    if (
-        x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous
-    ):  # beside an array NumPy has vectors: a third of the time
+    # beside an array NumPy has vectors: a third of the time
+    if x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous:
         if x.size <= BLOCK_ELEMENTS:
             return np.maximum(x, ZEROS[x.dtype][: x.size].reshape(x.shape))
         r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)  # 51,200 in 15 us, not 45
@@ -398,9 +392,8 @@ def relu(x: ndarray) -> ndarray:
             part = flat[i : i + BLOCK_ELEMENTS]
             np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK_ELEMENTS])
         return r
-    return np.maximum(
-        x, ZERO.get(x.dtype, 0)
-    )  # to make an array of the number 0 takes as long as 1,000 elements
+    # to make an array of the number 0 takes as long as 1,000 elements
+    return np.maximum(x, ZERO.get(x.dtype, 0))
 
 
 def leaky_relu(x: ndarray, negative_slope: float = 0.01) -> ndarray:

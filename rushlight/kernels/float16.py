@@ -13,12 +13,8 @@ from rushlight.base.faster import site
 from rushlight.base.memory_format import room_like
 
 FLOAT, HALF = np.dtype(np.float32), np.dtype(np.float16)
-APART = {
-    "nextafter",
-    "nan_to_num",
-    "abs",
-    "where",
-}  # what depends on the dtype's own steps or ends, or is done on bits
+# what depends on the dtype's own steps or ends, or is done on bits
+APART = {"nextafter", "nan_to_num", "abs", "where"}
 
 
 def is_half(a: Any) -> bool:

@@ -35,9 +35,8 @@ def fractional_max_pool(
             )
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
     drawn = samples[: len(x)].reshape(len(planes), len(size)).T
-    drawn = (
-        drawn[::-1] if len(size) == 2 else drawn
-    )  # torch's order: (width, height), (time, height, width)
+    # torch's order: (width, height), (time, height, width)
+    drawn = drawn[::-1] if len(size) == 2 else drawn
     starts = [window_starts(u, *dims) for u, dims in zip(drawn, zip(size, kernel, out))]
     values, indices = best(planes, starts, size, kernel)
     shape = (*x.shape[:2], *out)

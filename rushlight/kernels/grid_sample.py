@@ -107,9 +107,8 @@ def grid_taps(
         place = clipped(
             reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths
         )
-    valid = (place >= 0) & (
-        place <= lengths - lengths.dtype.type(1)
-    )  # (N, n, taps of a dimension, P)
+    # (N, n, taps of a dimension, P)
+    valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))
     steps = np.where(valid, place, place.dtype.type(0)).astype(np.int64)
     at, inside, pitch = steps[:, 0], valid[:, 0], 1
     for i in range(1, len(size)):

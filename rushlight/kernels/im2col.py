@@ -110,9 +110,8 @@ def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dila
     it is."""
     n = len(stride)
     size, kernel, out = x.shape[-n:], columns.shape[-2 * n : -n], columns.shape[-n:]
-    if all(
-        map(inside, size, kernel, stride, padding, dilation, out)
-    ):  # 1 to 5 times as fast as tap by tap
+    # 1 to 5 times as fast as tap by tap
+    if all(map(inside, size, kernel, stride, padding, dilation, out)):
         whole: Any = (..., *[slice(-p, None) for p in padding])
         columns[...] = all_windows(x[whole], kernel, out, stride, dilation)
     else:
@@ -239,9 +238,8 @@ def check_indices(op: str, indices: ndarray, size: Ints) -> None:
         raise IndexError(
             f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()"
         )
-    if (
-        indices.size and indices.view(np.uint64).max() >= volume
-    ):  # a negative one is huge as unsigned
+    # a negative one is huge as unsigned
+    if indices.size and indices.view(np.uint64).max() >= volume:
         raise IndexError(
             f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size "
             f"{tuple(size)} "

@@ -328,9 +328,8 @@ def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nda
         check_index(index, 1, "index_add")
         r += source.sum(dtype=r.dtype)
         return r
-    check_index(
-        index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError
-    )  # as torch
+    # as torch
+    check_index(index, extent(r, dim), "index_add", dim, RuntimeError if r.ndim > 1 else IndexError)
     land_slices(r, index.reshape(-1), source, dim % r.ndim)
     return r
 
@@ -357,9 +356,8 @@ def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nd
 def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> ndarray:
     """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
-    return (
-        weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
-    )  # half the time, where it copies nothing
+    # half the time, where it copies nothing
+    return weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:

@@ -156,9 +156,8 @@ def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> 
             },
         )
     )
-    return (
-        view if view.dtype == x.dtype else view.view(x.dtype)
-    )  # bfloat16, which the interface calls void
+    # bfloat16, which the interface calls void
+    return view if view.dtype == x.dtype else view.view(x.dtype)
 
 
 def reach(size: tuple, stride: tuple, start: int) -> tuple[int, int]:

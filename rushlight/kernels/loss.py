@@ -90,9 +90,8 @@ def kept_classes(
             "convert it with .long()"
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
-    high = (
-        np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0
-    )  # of which negative ones look huge
+    # of which negative ones look huge
+    high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0
     if high < classes and not 0 <= ignore_index < classes:
         return t, None if weight is None else weight[t]
     ignored = t == ignore_index
@@ -113,9 +112,8 @@ def nll_loss(
     x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str
 ) -> ndarray:
     """-weight[t] x[n, t]; its sum, or its mean over the weights."""
-    if reduction != "none" and is_half(
-        x
-    ):  # in float32, as torch does: sums in bfloat16 stop at 256
+    # in float32, as torch does: sums in bfloat16 stop at 256
+    if reduction != "none" and is_half(x):
         return np.asarray(
             nll_loss(
                 single(x),

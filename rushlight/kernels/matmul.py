@@ -148,9 +148,8 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                 else f"use in_features={n}, or an input with {wanted} features"
             )
         )
-    if (
-        bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype
-    ):  # rounded once, as in torch
+    # rounded once, as in torch
+    if bias is not None and is_half(x) and x.dtype == weight.dtype == bias.dtype:
         return converted(linear(single(x), single(weight), single(bias)), x.dtype)
     flat = x if x.ndim <= 2 else x.reshape(prod(x.shape[:-1]), x.shape[-1])
     if x.dtype is FLOAT and flat.ndim == 2 and flat.size * len(weight) > LARGE_PRODUCTS:

@@ -121,9 +121,8 @@ def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> nd
         value, target, winner = np.ascontiguousarray(x[tap.input]), best[tap.out], code[tap.out]
         above = (value > target).astype(code.dtype)
         above *= code.dtype.type(t)
-        np.maximum(
-            winner, above, out=winner
-        )  # taps come in order, so the last to win is the largest
+        # taps come in order, so the last to win is the largest
+        np.maximum(winner, above, out=winner)
         np.maximum(target, value, out=target)
     if x.dtype.kind == "f" and np.isnan(best).any():
         for t, tap in enumerate(met):

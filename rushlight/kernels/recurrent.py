@@ -123,13 +123,8 @@ def shaped(rows: ndarray, like: ndarray) -> ndarray:
 # -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') -----------------
 
 LSTM_ORDER = (0, 1, 3, 2)  # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
-LSTM_PARTS = (
-    slice(None),
-    slice(4),
-    slice(3),
-    slice(2),
-    slice(3, 5),
-)  # and c at the end: all, gates, i f o, i f, g c
+# and c at the end: all, gates, i f o, i f, g c
+LSTM_PARTS = (slice(None), slice(4), slice(3), slice(2), slice(3, 5))
 
 
 def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:

@@ -35,9 +35,8 @@ def cofactors(x: ndarray) -> ndarray:
     if not x.size:
         return x.copy()
     inverse = linalg_inv_ex(x)[0]
-    size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(
-        -1
-    )  # the condition in the inf norm
+    # the condition in the inf norm
+    size = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(-1)
     near = ~(size < 0.1 / np.finfo(x.dtype).eps ** 0.5)
     if near.all():
         return of_singular_values(x)

@@ -73,9 +73,8 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
         )  # type: ignore
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)
-    new: ndarray = np.ones(
-        values.shape, bool
-    )  # whether an element begins a run of equal ones, nan being the last
+    # whether an element begins a run of equal ones, nan being the last
+    new: ndarray = np.ones(values.shape, bool)
     before = values[..., :-1]
     np.not_equal(values[..., 1:], before, out=new[..., 1:])
     if x.dtype.kind in "fV":
@@ -156,9 +155,8 @@ def isin(elements: ndarray, among: ndarray, invert: bool) -> ndarray:
 
 # -- sets ------------------------------------------------------------------------------------------
 
-Runs = tuple[
-    ndarray, ndarray, ndarray
-]  # what is there, where each element is among it, and how often
+# what is there, where each element is among it, and how often
+Runs = tuple[ndarray, ndarray, ndarray]
 
 
 def unique(x: ndarray, dim: int | None) -> Runs:

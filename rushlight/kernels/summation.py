@@ -80,18 +80,16 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         or x.dtype not in ONES
         or not (axes is None or axes and valid(axes, x.ndim))
     ):
-        if (
-            x.itemsize == 2 and x.dtype.kind in "fV"
-        ):  # half precision by way of single: ones would stop at 2048, or 256
+        # half precision by way of single: ones would stop at 2048, or 256
+        if x.itemsize == 2 and x.dtype.kind in "fV":
             from rushlight.kernels.float16 import converted, single
 
             return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
         return in_c_order(add_reduce(x, dims, None, None, keepdim))
     if axes is None:  # a few columns of a matrix would be added row to row
         return add_reduce(x if x.flags.forc else x.copy(), None, None, None, keepdim)
-    if (
-        ends_in_rows(x.shape, axes) and x.flags.c_contiguous
-    ):  # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
+    # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
+    if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:
         return in_c_order(add_reduce(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:  # in the order of memory, if all of it is there
@@ -157,9 +155,8 @@ def along_rows(x: ndarray) -> ndarray:
     128 x 400 in 14 us, by NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a
     row however many there are (BLAS would give others)."""
     n = x.shape[-1]
-    if (
-        1 < n <= IN_TURN_ELEMENTS and x.size >= BLAS_ELEMENTS
-    ):  # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
+    # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
+    if 1 < n <= IN_TURN_ELEMENTS and x.size >= BLAS_ELEMENTS:
         r = x[..., 0] + x[..., 1]
         for i in range(2, n):
             r += x[..., i]

@@ -28,11 +28,8 @@ from rushlight.version import __version__
 
 MAX_LOOPS, MAX_FILES = 2048, 1024
 NOTICE_SECONDS = 2.0  # of compiling in this process, after which a notice is logged
-PRIVATE = (
-    "_cache_file",
-    "_impl",
-    "_index_key",
-)  # attributes of Numba's caches that this module relies on
+# attributes of Numba's caches that this module relies on
+PRIVATE = ("_cache_file", "_impl", "_index_key")
 LOOPS: dict[str, Callable] = {}
 lock = Lock()
 
@@ -379,12 +376,8 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 
 def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable:
-    names = {
-        **scope(),
-        **callees,
-        "__name__": __name__,
-        "cached": backend().numba.njit(**FLAGS),
-    }  # the decorator of functions beside the loop
+    # the decorator of functions beside the loop
+    names = {**scope(), **callees, "__name__": __name__, "cached": backend().numba.njit(**FLAGS)}
     kernel = define(text, "kernel", names, f"loop {key}")
     return backend().numba.njit(**EXACT if exact else FLAGS)(kernel)
 

@@ -9,11 +9,8 @@ from platform import machine
 from types import SimpleNamespace
 from typing import Any
 
-EXACT = {
-    "error_model": "numpy",
-    "nogil": True,
-    "no_cfunc_wrapper": True,
-}  # loops are not called from C
+# loops are not called from C
+EXACT = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 FLAGS = {"fastmath": {"contract"}, **EXACT}
 
 

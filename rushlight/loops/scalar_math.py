@@ -71,9 +71,8 @@ def kind(real: type) -> SimpleNamespace:
     k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
     k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
     bits, unbits, integer, minus = k.bits, k.unbits, k.int, real(-0.0).view(k.int)
-    k.signed = b.jit(
-        lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus)))
-    )  # a >= 0 with x's sign
+    # a >= 0 with x's sign
+    k.signed = b.jit(lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus))))
     k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
     return k
 

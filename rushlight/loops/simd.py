@@ -26,11 +26,8 @@ import numpy as np
 from rushlight.loops.intrinsics import backend
 from rushlight.loops.minimax_polynomials import EXP32
 
-WIDTHS = (
-    ("avx512f", 16, 32),
-    ("avx2", 8, 16),
-    ("neon", 4, 32),
-)  # (processor feature, float32 lanes, registers)
+# (processor feature, float32 lanes, registers)
+WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))
 
 
 @cache
@@ -218,9 +215,8 @@ def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, 
 
 def fetch(k: SimpleNamespace, builder: Any, where: Any, writing: bool = False) -> None:
     """Prefetch the cache line at this address, for reading or writing."""
-    how = [
-        k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)
-    ]  # (write, locality 3: into L1, data cache)
+    # (write, locality 3: into L1, data cache)
+    how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]
     called(
         k,
         builder,

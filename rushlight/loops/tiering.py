@@ -18,9 +18,8 @@ from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds before which nobody asks what compiling costs
 MUCH = 1 << 14  # numbers from which a compiled program does not wait
-at_once: ContextVar[bool] = ContextVar(
-    "at_once", default=False
-)  # in the first run of a compiled program
+# in the first run of a compiled program
+at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 
 class Loop:

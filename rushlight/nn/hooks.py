@@ -30,18 +30,13 @@ if TYPE_CHECKING:
 Kind = tuple[tuple[int, ...], np.dtype]  # a tensor's shape and dtype
 number = count().__next__  # the next key of a hook: unique and increasing
 
-EVERYWHERE: dict[
-    int, tuple[str, Callable]
-] = {}  # key -> (kind, hook) of the hooks on all modules; usually empty
+# key -> (kind, hook) of the hooks on all modules; usually empty
+EVERYWHERE: dict[int, tuple[str, Callable]] = {}
 WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments,
 ALWAYS_CALLED: set[int] = set()  # and of the hooks that run after an error, too
 REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of registration, hook)
-CALLED = (
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_backward_pre_hooks",
-    "_backward_hooks",
-)  # the hooks that a call runs
+# the hooks that a call runs
+CALLED = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 HOOKS = (
     *CALLED,
     "_forward_pre_hooks_with_kwargs",
@@ -161,9 +156,8 @@ class Hooked:
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
     _backward_hooks: dict[int, Callable]
-    _forward_pre_hooks_with_kwargs: dict[
-        int, bool
-    ]  # keys of the hooks that also take keyword arguments,
+    # keys of the hooks that also take keyword arguments,
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
     _forward_hooks_with_kwargs: dict[int, bool]
     _forward_hooks_always_called: dict[int, bool]  # and of the hooks that run after an error, too
     forward: Callable[..., Any]
@@ -414,11 +408,8 @@ class Passage:
     """The boundary of one call, where backward hooks see the gradients pass."""
 
     def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
-        self.module, self.first, self.last = (
-            module,
-            first,
-            last,
-        )  # before and after the module's backward
+        # before and after the module's backward
+        self.module, self.first, self.last = (module, first, last)
         self.places: list[int] = []  # positions of the tensors among the arguments
         self.inputs = 0  # how many arguments there are
         self.watched = False  # whether a gradient reaches the inputs
@@ -452,9 +443,8 @@ class Passage:
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        seen = partial(
-            self.outside, places=places, outputs=len(parts)
-        )  # no reference to `parts`: a cycle
+        # no reference to `parts`: a cycle
+        seen = partial(self.outside, places=places, outputs=len(parts))
         passed = Gate.apply(seen, *[parts[i] for i in places])
         for i, t in zip(places, passed):
             parts[i] = t
@@ -489,9 +479,8 @@ class Passage:
     def inside(self, grads: tuple, like: list[Kind]) -> tuple:
         """Called with the gradients of the inputs."""
         grads = filled(grads, like)
-        if (
-            self.grad_output is None
-        ):  # not through the outputs: forward returned a dict, or a second derivative
+        # not through the outputs: forward returned a dict, or a second derivative
+        if self.grad_output is None:
             return grads
         known = dict(zip(self.places, grads))
         answer = self.finish(tuple(known.get(i) for i in range(self.inputs)))

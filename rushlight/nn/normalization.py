@@ -105,9 +105,8 @@ class _NormBase(_Affine):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        if (
-            local_metadata.get("version") or 1
-        ) < 2 and self.track_running_stats:  # before batches were counted
+        # before batches were counted
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:
             count = self.num_batches_tracked
             state_dict.setdefault(
                 prefix + "num_batches_tracked",

@@ -466,10 +466,8 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     return F.relu if activation == "relu" else F.gelu
 
 
-_get_clones, _get_activation_fn = (
-    copies,
-    activation_of,
-)  # users' layers import them under these names
+# users' layers import them under these names
+_get_clones, _get_activation_fn = (copies, activation_of)
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:

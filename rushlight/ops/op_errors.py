@@ -72,16 +72,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         )
     if isinstance(error, TypeError) and "boolean" in text and op.options.get("boolean") is False:
         return RuntimeError(explain(BOOLEAN[len(op.inputs)], **facts))
-    if isinstance(error, TypeError) and text.startswith(
-        f"{name}() "
-    ):  # the binder's: a keyword, an argument too many
+    # the binder's: a keyword, an argument too many
+    if isinstance(error, TypeError) and text.startswith(f"{name}() "):
         return TypeError(explain(text, **facts))
     refused = isinstance(error, (TypeError, NotImplementedError)) and any(
         [part in text for part in ("ufunc", "not supported", "not implemented")]
     )
-    if (
-        refused and op.elementwise and (found := mismatch(tensors)) != UNFIT
-    ):  # torch looks at shapes first
+    # torch looks at shapes first
+    if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
         return RuntimeError(explain(found, **facts))
     if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))

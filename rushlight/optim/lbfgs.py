@@ -144,10 +144,8 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
-    y, s = (
-        g - state["prev_flat_grad"]._array,
-        state["d"]._array * state["t"],
-    )  # changes of gradient and parameters
+    # changes of gradient and parameters
+    y, s = (g - state["prev_flat_grad"]._array, state["d"]._array * state["t"])
     ys = y @ s
     ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
     if ys > 1e-10:  # the curvature is positive

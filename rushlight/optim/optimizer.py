@@ -79,9 +79,8 @@ def register_optimizer_step_post_hook(hook: Callable) -> Handle:
     return EVERYWHERE.add("step_post", hook)
 
 
-NO_HOOKS: dict[
-    str, dict[int, Callable]
-] = {}  # of a subclass that does not call `Optimizer.__init__`
+# of a subclass that does not call `Optimizer.__init__`
+NO_HOOKS: dict[str, dict[int, Callable]] = {}
 
 
 def hooked(step: Callable) -> Callable:
@@ -155,9 +154,8 @@ class Optimizer(Suggesting):
                     "put it into a list: [x]",
                 )
             )
-        if hasattr(params, "named_parameters") and not hasattr(
-            params, "__iter__"
-        ):  # a ParameterList can be read
+        # a ParameterList can be read
+        if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):
             raise TypeError(
                 explain(
                     f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"

@@ -72,9 +72,8 @@ class SGD(Elementwise):
         check_fused(fused, foreach, differentiable)
 
     def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        return (
-            (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)
-        )  # momentum moves all rows
+        # momentum moves all rows
+        return (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)
 
     def new_state(self, p: Tensor, group: Group) -> State:
         """The initial momentum buffer, chosen so that the first step uses the gradient itself,

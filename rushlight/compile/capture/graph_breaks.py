@@ -35,9 +35,8 @@ from rushlight.compile.capture.syntax import (
 )
 from rushlight.compile.guards.guard_set import owned
 
-Stop = tuple[
-    tuple[CodeType, int], ...
-]  # the frames at a graph break, innermost first: (code, instruction)
+# the frames at a graph break, innermost first: (code, instruction)
+Stop = tuple[tuple[CodeType, int], ...]
 # Syntax that stays Python.
 PYTHON_SYNTAX = (
     ast.Return,
@@ -174,9 +173,8 @@ class Pieces:
     ):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
-        self.inside: dict[
-            FunctionType, Any
-        ] = {}  # called function with graph breaks -> the same, compiled
+        # called function with graph breaks -> the same, compiled
+        self.inside: dict[FunctionType, Any] = {}
         self.codes: set[CodeType] = set()  # the code of called functions with graph breaks
         self.function: FunctionType | None = None
         self.entered = 0  # the number of calls of such functions

@@ -83,9 +83,8 @@ class Replay:
         gradients) of each."""
         ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
         for seed in count():
-            self.noise = Noise(
-                seed, halves=seed > 0
-            )  # seed 0 without noise in half precision: the run to compare with
+            # seed 0 without noise in half precision: the run to compare with
+            self.noise = Noise(seed, halves=seed > 0)
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)
             yield [

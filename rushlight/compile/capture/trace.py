@@ -81,19 +81,16 @@ class Tracer(Watcher):
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
         self.inputs: list[Value] = []
-        self.external: dict[
-            int, Value
-        ] = {}  # id of a known array that was read or written -> its input value
+        # id of a known array that was read or written -> its input value
+        self.external: dict[int, Value] = {}
         self.fresh: list[Value] = []  # values that no op made: constants, if two runs have the same
-        self.owner: dict[
-            int, np.ndarray
-        ] = {}  # id of a view's array -> the array that owns the memory
+        # id of a view's array -> the array that owns the memory
+        self.owner: dict[int, np.ndarray] = {}
         self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
         self.outside: dict[int, bool] = {}  # ids of arrays that creation functions made
         self.written: dict[int, int] = {}  # id of an array -> len(steps) at the last write
-        self.draws: dict[
-            int, tuple
-        ] = {}  # id of an array of random numbers -> (generator's method, args, kwargs, array)
+        # id of an array of random numbers -> (generator's method, args, kwargs, array)
+        self.draws: dict[int, tuple] = {}
         # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids
         # are reused.
         self.alive: dict[int, ref] = {}
@@ -101,9 +98,8 @@ class Tracer(Watcher):
         self.problem: str | None = None  # the first reason why the run cannot be a program
         self.breaks: list[Break] = []
         self.stops: list[tuple] = []  # for each graph break the user's frames, innermost first
-        self.replaced_data: list[
-            tuple[Tensor, str, tuple]
-        ] = []  # (tensor, line, frames) for each `t.data = ...`
+        # (tensor, line, frames) for each `t.data = ...`
+        self.replaced_data: list[tuple[Tensor, str, tuple]] = []
         self.late = False  # whether the backward runs that the caller may run later
         # values of the function's own tensors that decide the shape of a result -> (tensor, its
         # bytes)
@@ -183,9 +179,8 @@ class Tracer(Watcher):
         """Record a step that draws these random numbers again."""
         method, args, named, made = self.draws.pop(id(tensor._array), (None,) * 4)
         if made is None or not all(a.flags.c_contiguous for a in args if isinstance(a, np.ndarray)):
-            return self.on_read(
-                tensor
-            )  # a draw in memory order depends on the layout of its arguments
+            # a draw in memory order depends on the layout of its arguments
+            return self.on_read(tensor)
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
         self.steps.append(
             Call("draw", (method, args, named), (self.made(tensor),), line(), self.late)
@@ -330,9 +325,8 @@ class Tracer(Watcher):
         v = Value(array.copy(), "constant")
         if not (array.ndim == 0 and not array.flags.writeable):
             self.fresh.append(v)
-            if (
-                id(array) not in self.outside
-            ):  # computed by NumPy, without an op: it may depend on the inputs
+            # computed by NumPy, without an op: it may depend on the inputs
+            if id(array) not in self.outside:
                 self.stop("uses numbers that no op of the table has made")
         return v
 

@@ -72,9 +72,8 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
         for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
             t._node = origin if t._node is entry else t._node
-            if (
-                unwritten and t._writes is not None
-            ):  # the first write was in the run: its log belongs to the node, too
+            # the first write was in the run: its log belongs to the node, too
+            if unwritten and t._writes is not None:
                 origin._writes = t._writes
 
 
@@ -96,18 +95,15 @@ class Outline:
         left = before.replaced(after, tracer.external)
         before.placed = {(id(c), key) for c, key, _ in left}
         self.before, self.moved = before, before.difference(after) or before.state_difference(after)
-        self.reached = {
-            i: t for i, t in enumerate(flat) if id(t) in before.tensors
-        }  # arguments also reached otherwise
+        # arguments also reached otherwise
+        self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}
         self.values: list[Value] = []
-        self.live: list[
-            int
-        ] = []  # the numbers of the results from which the caller may run backward
+        # the numbers of the results from which the caller may run backward
+        self.live: list[int] = []
         self.shown: set[int] = set()  # ids of the arrays that own the memory of results
         waiting: list[Tensor] = []  # the results in `live`
-        places: dict[
-            int, tuple[int, bool]
-        ] = {}  # id of a result -> its number: it may be returned twice
+        # id of a result -> its number: it may be returned twice
+        places: dict[int, tuple[int, bool]] = {}
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             if id(t) not in places:
@@ -149,9 +145,8 @@ class Outline:
         self.form = form(self.graph, self.plan)
         self.numbers = occurrences(self.graph)
         self.bytes = [v._array.tobytes() for v in self.numbers]
-        self.free: frozenset[Item] = (
-            frozenset()
-        )  # settings of optimizers that may change, but keep their sign
+        # settings of optimizers that may change, but keep their sign
+        self.free: frozenset[Item] = frozenset()
         self.lines: list[tuple[str, Line]] = [(s.op, s.line) for s in self.graph.steps]
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
@@ -408,9 +403,8 @@ def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
     known: dict[int, Any] = {}
     for t in (*flat, *snapshot.tensors.values()):
         if (own := t._array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:
-            t._array = t._array.view(
-                dtypes.of(own).numpy
-            )  # an unpickled array has an equal dtype that is another object
+            # an unpickled array has an equal dtype that is another object
+            t._array = t._array.view(dtypes.of(own).numpy)
     for i, t in enumerate(flat):
         known.setdefault(id(t._array), (t._array, ("argument", i)))
     for t in snapshot.tensors.values():

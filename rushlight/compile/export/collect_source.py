@@ -208,9 +208,8 @@ class Bundle:
     def __init__(self, instead: Mapping[Key, Key], reserved: Iterable[str] = ()):
         self.instead = instead
         self.imports: dict[str, None] = {}
-        self.owner: dict[str, Any] = dict.fromkeys(
-            reserved, "reserved"
-        )  # name in the text -> the key that has it
+        # name in the text -> the key that has it
+        self.owner: dict[str, Any] = dict.fromkeys(reserved, "reserved")
         self.names: dict[Key, str] = {}
         self.texts: list[str] = []
         self.written: set[int] = set()  # ids of the statements in the text

@@ -107,9 +107,8 @@ class Module(Bundle):
 
     def __init__(self, body: str, folder: bool = False):
         code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)  # without comments and docstrings
-        used = set(
-            re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)
-        )  # `kernels.tanh` is not the tanh of loops
+        # `kernels.tanh` is not the tanh of loops
+        used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))
         self.wanted = used & ({*RUNTIME} | loop_names())
         super().__init__(
             {**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"}

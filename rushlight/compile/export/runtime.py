@@ -43,9 +43,8 @@ def machine_code(function, text="", flags=FLAGS):
         return function
     made = numba.njit(**flags)(function)
     if "__file__" in globals() and (text or "<locals>" not in function.__qualname__):
-        made._cache = Kept(
-            text or function.__qualname__
-        )  # a private attribute: other versions of Numba may ignore it
+        # a private attribute: other versions of Numba may ignore it
+        made._cache = Kept(text or function.__qualname__)
     return made
 
 
@@ -63,12 +62,8 @@ def calling(text, **loops):
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
-    names = {
-        **scope(),
-        **callees,
-        "cached": numba.njit(**flags),
-        "__name__": __name__,
-    }  # of functions beside the loop
+    # of functions beside the loop
+    names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}
     kernel = define(text, "kernel", names, "loop")
     made_of = (
         text,

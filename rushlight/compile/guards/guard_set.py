@@ -57,30 +57,13 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 
-LIBRARIES = {
-    "rushlight",
-    "numpy",
-    "scipy",
-    "numba",
-    "builtins",
-    *sys.stdlib_module_names,
-    "torch",
-}  # the module name of rushlight's classes under compat
+# the module name of rushlight's classes under compat
+LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names, "torch"}
 MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
-STATEFUL = (
-    np.random.Generator,
-    np.random.RandomState,
-    random.Random,
-    IOBase,
-)  # reading from these changes their state
-UNGUARDED = (
-    np.ndarray,
-    *STATEFUL,
-    bytearray,
-    memoryview,
-    array,
-    Iterator,
-)  # kinds whose changes are not noticed
+# reading from these changes their state
+STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)
+# kinds whose changes are not noticed
+UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
 # Names that let code read attributes without naming them.
 ANY_NAME = {
@@ -113,13 +96,11 @@ LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects th
     staticmethod: lambda m: (m.__func__,),
     classmethod: lambda m: (m.__func__,),
 }
-OF_MODULES = frozenset(
-    [*vars(Module()), *dir(Module)]
-)  # attributes and methods of modules that the library reads
+# attributes and methods of modules that the library reads
+OF_MODULES = frozenset([*vars(Module()), *dir(Module)])
 OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
-STEPPING = frozenset(
-    ["state", "step", "state_dict", "load_state_dict"]
-)  # code that reads an optimizer's state names one
+# code that reads an optimizer's state names one
+STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])
 # Methods that a training step does not call, as a rule.
 MADE = {
     "__init__",
@@ -150,29 +131,23 @@ class Snapshot:
         self.items: list[tuple[Any, Any, Any]] = []
         self.facts: list[Fact] = []
         self.tensors: dict[int, Tensor] = {}
-        self.flags: list[
-            tuple[Tensor, bool, bool, bool]
-        ] = []  # (tensor, whether it has no node, no gradient, no hooks)
-        self.states: list[
-            tuple[Any, Any]
-        ] = []  # (generator of random numbers or file, its state or position)
+        # (tensor, whether it has no node, no gradient, no hooks)
+        self.flags: list[tuple[Tensor, bool, bool, bool]] = []
+        # (generator of random numbers or file, its state or position)
+        self.states: list[tuple[Any, Any]] = []
         self.names: set[str] = set()  # the names in the functions' code
         self.modules: list[dict[str, Any]] = []  # the namespaces of the user's modules
-        self.unnamed: dict[
-            str, list[tuple]
-        ] = {}  # attribute name that no code has named yet -> items
+        # attribute name that no code has named yet -> items
+        self.unnamed: dict[str, list[tuple]] = {}
         self.seen: set[int] = set()  # ids of visited objects
         self.kept: list[Any] = []  # the visited objects: keeps their ids valid
-        self.placed: set[tuple[int, Any]] = (
-            set()
-        )  # (id of container, key) of tensors that a run replaces
+        # (id of container, key) of tensors that a run replaces
+        self.placed: set[tuple[int, Any]] = set()
         piece = getattr(function, "__dict__", {}).get("piece")
-        self.apart = (
-            frozenset() if piece is None else piece.apart
-        )  # code that the piece must not call: compile/capture/trace.py checks
-        self.catches = any(
-            [catches(code) for code in self.apart]
-        )  # whether the code may catch an error
+        # code that the piece must not call: compile/capture/trace.py checks
+        self.apart = frozenset() if piece is None else piece.apart
+        # whether the code may catch an error
+        self.catches = any([catches(code) for code in self.apart])
         self.unguarded = ""  # a reachable type whose changes are not noticed
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MAX_ITEMS:
@@ -194,17 +169,15 @@ class Snapshot:
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None
-            if ordered and not all(
-                [isinstance(v, (Tensor, dict)) for v in thing.values()]
-            ):  # not an optimizer's state
+            # not an optimizer's state
+            if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):
                 self.facts.append(fact_of(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
             self.note(thing, enumerate(thing), todo)
         else:
             self.visit_object(thing, todo)
-        if isinstance(thing, (dict, list, tuple)) and owned(
-            type(thing)
-        ):  # a user's subclass, with methods
+        # a user's subclass, with methods
+        if isinstance(thing, (dict, list, tuple)) and owned(type(thing)):
             todo += type(thing), getattr(thing, "__dict__", None)
 
     def visit_tensor(self, thing: Tensor, todo: list) -> None:

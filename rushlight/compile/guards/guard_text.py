@@ -12,9 +12,8 @@ from rushlight.base.text import define
 from rushlight.compile.guards.guard_predicates import PLAIN, Slots, alike, equal, plain, stands_for
 from rushlight.compile.guards.guard_set import Snapshot
 
-CHECKS: WeakValueDictionary[str, Callable[[], bool]] = (
-    WeakValueDictionary()
-)  # text -> guard function, while in use
+# text -> guard function, while in use
+CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()
 
 
 def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[], bool]:
@@ -75,9 +74,8 @@ def item_test(
     if item in placed:
         names["stands_for"] = stands_for
         return f"stands_for({now}, {was})"
-    if type(value) is tuple and plain(
-        value
-    ):  # an optimizer's `betas`, which some schedulers replace
+    # an optimizer's `betas`, which some schedulers replace
+    if type(value) is tuple and plain(value):
         names["alike"], names["free"] = alike, free
         return f"({now} is {was} or alike({now}, {was}, {item!r}, free))"
     if isinstance(value, PLAIN[:2]):  # None, True, False

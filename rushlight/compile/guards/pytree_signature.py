@@ -73,9 +73,8 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
             place += 1
         flat.append(value)
         node, own = value._node, value.__dict__
-        if (
-            node is not None and node.hooks is not None
-        ):  # hooks may run inside the call and read state without guards
+        # hooks may run inside the call and read state without guards
+        if node is not None and node.hooks is not None:
             raise NoArray
         return (
             a.shape,

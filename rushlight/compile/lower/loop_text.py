@@ -42,9 +42,8 @@ from rushlight.ops.reduce import reduce
 
 INDEX = "ijklmn"
 BLOCK_ELEMENTS = 4096  # elements added up in the arrays' own dtype before float64 takes over
-PARALLEL_FROM_WORK = (
-    1 << 22
-)  # elements times cost from which a loop runs in parallel parts: about 0.1 ms
+# elements times cost from which a loop runs in parallel parts: about 0.1 ms
+PARALLEL_FROM_WORK = 1 << 22
 WIDE_FROM_ELEMENTS = 256  # elements
 SLOW_COST = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
@@ -89,18 +88,8 @@ COSTS = dict.fromkeys(
     ),
     SLOW_COST,
 ) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
-PLAIN = {
-    0,
-    1,
-    -1,
-    2,
-    -2,
-    3,
-    4,
-    0.5,
-    -0.5,
-    0.25,
-}  # constants that are written into the text; other constants become arguments
+# constants that are written into the text; other constants become arguments
+PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}
 
 
 class Kernel:

@@ -27,9 +27,8 @@ class Plan:
 
     def __init__(self, items: list[Any], parents: dict[Value, Value]):
         self.now = 0  # the number of the item that is being written
-        self.taken: list[
-            tuple[Value, int, int]
-        ] = []  # (value, bytes, number of the item that makes it)
+        # (value, bytes, number of the item that makes it)
+        self.taken: list[tuple[Value, int, int]] = []
         self.ends: dict[Value, int] = {}  # the last item that reads a value or a view of it
         for i, item in enumerate(items):
             for s in getattr(item, "steps", None) or [item]:
@@ -67,9 +66,8 @@ def offsets(sizes: list[int], firsts: list[int], lasts: list[int]) -> list[int]:
         meets = (first[:k] <= last[k]) & (last[:k] >= first[k])
         begins, ends = start[:k][meets], (start + size)[:k][meets]
         up = np.argsort(begins, kind="stable")
-        free = np.concatenate(
-            [[0], np.maximum.accumulate(ends[up])]
-        )  # starts of the gaps; each ends at the next block
+        # starts of the gaps; each ends at the next block
+        free = np.concatenate([[0], np.maximum.accumulate(ends[up])])
         gaps = begins[up] - free[:-1]
         fitting = np.flatnonzero(gaps >= n)
         start[k] = free[fitting[gaps[fitting].argmin()] if fitting.size else -1]

@@ -76,9 +76,8 @@ class Lowering:
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}  # text of a loop without its name -> the loop's name
-        self.wholes: dict[
-            str, str
-        ] = {}  # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
+        # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
+        self.wholes: dict[str, str] = {}
         self.setup: list[str] = []  # statements that run once
         self.binding: list[str] = []  # statements that run when a parameter's memory changes
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
@@ -98,9 +97,8 @@ class Lowering:
             v.name = name
         self.static: set[Value] = set()  # arrays that stay the same from run to run
         self.dense = {v for v in graph.inputs if v._array.flags.c_contiguous}
-        self.lying: dict[
-            Value, np.ndarray
-        ] = {}  # value -> an array with the same strides, for values in static memory
+        # value -> an array with the same strides, for values in static memory
+        self.lying: dict[Value, np.ndarray] = {}
         self.plan = Plan(self.items, parents)
         # indices of setup statements that need an address from the memory plan
         self.planned: list[int] = []
@@ -113,9 +111,8 @@ class Lowering:
         self.orders = orders(graph, parents, like or {})
         self.last_line: Any = None
         self.passing: dict[Value, list[str]] = {}  # large result of a kernel -> names of its memory
-        self.probes: list[
-            tuple[int, list[Value]]
-        ] = []  # (number of lines after an item, values that the item wrote)
+        # (number of lines after an item, values that the item wrote)
+        self.probes: list[tuple[int, list[Value]]] = []
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
             self.plan.now, before = i, len(self.lines)
@@ -212,9 +209,8 @@ class Lowering:
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
             whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
-            self.wholes[name] = (
-                whole.text(f"{name}_whole") if whole else ""
-            )  # numbers: the text itself will do
+            # numbers: the text itself will do
+            self.wholes[name] = whole.text(f"{name}_whole") if whole else ""
         for v in kernel.outs:
             if v not in self.slots:
                 self.make(v)
@@ -445,9 +441,8 @@ class Lowering:
             return name
         text = f"{name}.reshape({shape})"
         if v not in self.dense:
-            self.lines.append(
-                f"{(again := self.name('v'))} = {text}"
-            )  # may copy: must run after earlier writes
+            # may copy: must run after earlier writes
+            self.lines.append(f"{(again := self.name('v'))} = {text}")
             self.holds(again, v)
             return again
         if v not in self.static and v not in self.steady:

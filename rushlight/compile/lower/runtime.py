@@ -31,9 +31,8 @@ kernels = Kernels()
 
 def check_index(index: np.ndarray, n: int) -> None:
     """IndexError unless all indices are in range(n)."""
-    if (
-        index.size and np.maximum.reduce(index.view(np.uint64), None) >= n
-    ):  # a negative index is a huge unsigned number
+    # a negative index is a huge unsigned number
+    if index.size and np.maximum.reduce(index.view(np.uint64), None) >= n:
         raise IndexError(
             f"index out of range: from {index.min()} to {index.max()}, but the dimension has size "
             f"{n}"

@@ -37,9 +37,8 @@ from rushlight.ops.reduce.reduce import sum
 from rushlight.ops.shape.views import clone, expand
 
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
-HEAVY = entries(
-    mm, convolution
-)  # never fuse across these: their operands and results go through memory
+# never fuse across these: their operands and results go through memory
+HEAVY = entries(mm, convolution)
 MAX_STEPS = 400  # members of a cluster: LLVM's time grows faster than its text
 
 
@@ -275,9 +274,8 @@ class Fusion:
         self.last_reader: dict[Value, int] = {}  # who read a value from outside last
         self.readers: dict[Value, set[int]] = {}  # who reads an input's memory
         self.origin, parents = memory_of(graph), parents_of(graph)
-        self.shown = {
-            w for v in graph.results for w in lineage(v, parents)
-        }  # a result shows this memory, no loop's copy
+        # a result shows this memory, no loop's copy
+        self.shown = {w for v in graph.results for w in lineage(v, parents)}
         self.epoch = 0  # how many products came before
         self.epochs: dict[int, int] = {}  # the epoch in which a cluster began
         self.numbers: int | None = None  # the cluster of 0-d arithmetic

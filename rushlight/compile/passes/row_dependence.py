@@ -19,9 +19,8 @@ from rushlight.ops.shape import views as shape
 from rushlight.ops.shape.views import part
 
 Box = tuple[slice, ...]  # the part that is read, one slice for each dimension
-Cut = Callable[
-    [Value, Box], Value
-]  # gives this part of a value, all of whose dimensions the box names
+# gives this part of a value, all of whose dimensions the box names
+Cut = Callable[[Value, Box], Value]
 ALL = slice(None)
 
 # op -> the dimensions of the result along which the op needs its whole first argument

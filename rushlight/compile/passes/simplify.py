@@ -33,10 +33,8 @@ def simplify(graph: Graph) -> None:
     known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
     written = {s.target: i for i, s in enumerate(graph.steps) if isinstance(s, Store)}
-    final = {
-        *graph.outputs(),
-        *homes(graph),
-    }  # outputs and their bases: no other value may share this memory
+    # outputs and their bases: no other value may share this memory
+    final = {*graph.outputs(), *homes(graph)}
     views, last = memory_of(graph), last_reads(graph)
     steps: list[Call | Store] = []
 
@@ -62,9 +60,8 @@ def simplify(graph: Graph) -> None:
             same = folded(step) or unchanged(step, final, views)
             if same is None or not steady(same, out):
                 same = known.setdefault(signature(step), out)
-            if same is not out and (
-                out not in final or step.runs(clone)
-            ):  # each output needs memory of its own
+            # each output needs memory of its own
+            if same is not out and (out not in final or step.runs(clone)):
                 by[out] = same
                 continue
         steps.append(step)
@@ -137,9 +134,8 @@ def computed(call: Call) -> np.ndarray:
     """The result of a call on constants."""
     with np.errstate(all="ignore"):
         made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v._array))
-    return np.asarray(
-        made[0] if isinstance(made, (tuple, list)) else made
-    )  # the only output of an op with a list of outputs
+    # the only output of an op with a list of outputs
+    return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)
 
 
 def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value | None:

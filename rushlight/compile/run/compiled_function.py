@@ -43,13 +43,10 @@ COUNTER_VALUES = (
 UNREPEATED_VALUES = (
     8  # a Python number that has had this many values will not have one of them again
 )
-MIN_STEPS, MIN_ELEMENTS = (
-    4,
-    1 << 12,
-)  # a piece with fewer ops on fewer elements is faster uncompiled
-RELEASE_BYTES = (
-    1 << 25
-)  # after a traced run that made more bytes than this, unused buffers go back to the system
+# a piece with fewer ops on fewer elements is faster uncompiled
+MIN_STEPS, MIN_ELEMENTS = (4, 1 << 12)
+# after a traced run that made more bytes than this, unused buffers go back to the system
+RELEASE_BYTES = 1 << 25
 
 EVERYONE: WeakSet = WeakSet()  # all compiled functions, for `compiler.reset()`
 STANCE = ["default"]  # set by `compiler.set_stance`
@@ -81,35 +78,30 @@ class Compiled:
         self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
-        self.tries: dict[
-            Any, int
-        ] = {}  # kind of arguments without a program -> the number of traced runs
+        # kind of arguments without a program -> the number of traced runs
+        self.tries: dict[Any, int] = {}
         self.given_up = (
             ""  # why there will be no program of the whole function; "" while there may be one
         )
         self.pieces: Pieces | None = (
             None  # the function divided at graph breaks: runs once `given_up` is set
         )
-        self.numbers: dict[
-            Any, set
-        ] = {}  # the values that each Python number among the arguments has had
+        # the values that each Python number among the arguments has had
+        self.numbers: dict[Any, set] = {}
         # Python state that each run changes: the next call looks for the statement
         # (compile/capture/mutation_probe.py)
         self.probing = ""
-        self.part_of: Callable[[], Compiled | None] = lambda: (
-            None
-        )  # the function that this is a piece of
+        # the function that this is a piece of
+        self.part_of: Callable[[], Compiled | None] = lambda: None
         self.breaks: list[Break] = []  # the graph breaks of the last traced run
         self.steps = 0  # the number of ops of the last traced run
         self.unsteady = ""  # how the last traced run differed from the run before
-        self.doubts: set = (
-            set()
-        )  # kinds of arguments whose first program gave other numbers than eager
+        # kinds of arguments whose first program gave other numbers than eager
+        self.doubts: set = set()
         self.twice = Twice()
         self.lock = Lock()
-        self.entries: dict[
-            Program, Callable[[tuple], Any] | None
-        ] = {}  # program -> its fast call (compile/run/fast_call.py)
+        # program -> its fast call (compile/run/fast_call.py)
+        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}
         self.enter: Callable[[tuple], Any] | None = (
             None  # the fast call of the program that ran last
         )
@@ -149,9 +141,8 @@ class Compiled:
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
-                    way = (
-                        None if kwargs else self.way_to(program, args)
-                    )  # before the program changes the arguments
+                    # before the program changes the arguments
+                    way = None if kwargs else self.way_to(program, args)
                     result = program.run(flat, (self.function, args, kwargs))
                     if result is RUN_EAGERLY:
                         return self.function(*args, **kwargs)
@@ -345,9 +336,8 @@ class Compiled:
             )
         wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
         program.let_go()
-        if (
-            wrong and kind not in self.doubts
-        ):  # one mismatch is allowed: eager may have just switched from NumPy to a loop
+        # one mismatch is allowed: eager may have just switched from NumPy to a loop
+        if wrong and kind not in self.doubts:
             outline.let_go()
             self.doubts.add(kind)
             self.last[kind] = outline

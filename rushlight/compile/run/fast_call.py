@@ -120,9 +120,8 @@ class Writer:
 
     def __init__(self, program: Program, args: tuple, names: dict[str, Any]):
         self.program, self.args, self.names = program, args, names
-        self.tensors = [
-            i for i, a in enumerate(args) if isinstance(a, Tensor)
-        ]  # source ("argument", k) is args[tensors[k]]
+        # source ("argument", k) is args[tensors[k]]
+        self.tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
 
     def arguments(self) -> list[str]:
         """The tests of the arguments, equivalent to `trees.signature`."""
@@ -207,9 +206,8 @@ class Writer:
         results."""
         program = self.program
         arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
-        lines = [
-            f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped
-        ]  # frees the memory of old gradients
+        # frees the memory of old gradients
+        lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]
         lines += [
             f"try: results, grads = part.call(new, {arrays}*views)",
             "except Exception as error:",

@@ -87,9 +87,8 @@ class CompiledFunctionBackward(Node):
         came = g if isinstance(g, dict) else {0: g}
         part, there = program.backward, None
         inputs = kept.tensors
-        if len(came) < len(
-            shapes
-        ):  # only some results have a gradient: run the backward part for these
+        # only some results have a gradient: run the backward part for these
+        if len(came) < len(shapes):
             part, there, places = program.apart_from.of({*range(len(shapes))} - came.keys(), part)
             inputs = [inputs[i] for i in places]
         if clock.last_write > self.seq:

@@ -51,9 +51,8 @@ class Part:
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v._array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
-        self.owned = [
-            i for i, v in enumerate(graph.inputs) if v in targets
-        ]  # the inputs that the program writes to
+        # the inputs that the program writes to
+        self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
         self.shares_written = (
             False  # whether an input that is written shares memory with another reachable tensor
         )
@@ -242,15 +241,13 @@ class Program:
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = still_holds(outline.before, outline.free)
-        self.numbers = [
-            n for n in numbers if len(n.ways) > 1
-        ]  # dynamic numbers whose formulas must agree in each run
+        # dynamic numbers whose formulas must agree in each run
+        self.numbers = [n for n in numbers if len(n.ways) > 1]
         self.shared: dict[int, int] | None = (
             None  # index of a saved array -> the result that shares its memory
         )
-        self.identical: list[
-            tuple[int, Tensor]
-        ] = []  # (index, tensor): arguments that must be these very tensors
+        # (index, tensor): arguments that must be these very tensors
+        self.identical: list[tuple[int, Tensor]] = []
         self.replay: Replay | None = Replay(graph)
         moves = any(isinstance(s, Store) or is_random(s) for s in graph.steps)
         self.repeatable = not graph.grads and not moves
@@ -511,9 +508,8 @@ class Program:
         for source in backward.sources:
             what = source[1]
             if source[0] == "saved" and what in self.shared:
-                alias = from_array(
-                    saved[what]
-                )  # the result itself refers to the node: a reference cycle
+                # the result itself refers to the node: a reference cycle
+                alias = from_array(saved[what])
                 alias._writes = writes_of(tensors[self.shared[what]])
                 inputs.append(alias)
             else:

@@ -68,14 +68,8 @@ class Proof:
             return
 
 
-LAYERS = (
-    "loops",
-    "kernels",
-    "core",
-    "ops",
-    "fast",
-    "compile",
-)  # folders whose code decides what a program computes
+# folders whose code decides what a program computes
+LAYERS = ("loops", "kernels", "core", "ops", "fast", "compile")
 
 
 @cache

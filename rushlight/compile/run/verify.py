@@ -44,24 +44,15 @@ from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.reduce import reduce
 
 ULPS = 64  # allowed difference of fused arithmetic, in units of the last place
-TOLERANCE = {
-    2: 1e-2,
-    4: 1e-4,
-    8: 1e-6,
-    16: 1e-6,
-}  # bytes of an element -> tolerance relative to the largest element
-MIN_RUNS, MAX_RUNS = (
-    3,
-    16,
-)  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
+# bytes of an element -> tolerance relative to the largest element
+TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}
+# perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
+MIN_RUNS, MAX_RUNS = (3, 16)
 # Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative
 # to NOISE_FACTOR.
 FLOATS = {"floats": 1.0}
-HALVES = {
-    **FLOATS,
-    "halves": HALF_NOISE_FACTOR / NOISE_FACTOR,
-    "given": PERTURBED_ULPS * 2.0**-16,
-}  # inputs in half precision: as if in float32
+# inputs in half precision: as if in float32
+HALVES = {**FLOATS, "halves": HALF_NOISE_FACTOR / NOISE_FACTOR, "given": PERTURBED_ULPS * 2.0**-16}
 
 
 class Mismatch(Exception):
@@ -255,9 +246,8 @@ def computed(
             elif s.outs:
                 made = TABLE[s.op].kernel(*with_each(tuple(s.args), array))
                 parts = made if len(s.outs) > 1 or isinstance(made, (tuple, list)) else [made]
-                if (
-                    noise is not None
-                ):  # final results in half precision stay: `difference` allows their neighbours
+                # final results in half precision stay: `difference` allows their neighbours
+                if noise is not None:
                     plain.update((v, a) for v, a in zip(s.outs, parts) if of_half(v.dtype))
                     parts = [noise.after(s, np.asarray(a)) for a in parts]
                 found.update(zip(s.outs, parts))

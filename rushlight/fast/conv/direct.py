@@ -51,9 +51,8 @@ class TargetReads(NamedTuple):
     starts: ndarray
     length: ndarray
     taps: ndarray  # of each tap, its place in the flat kernel
-    distances: list[
-        tuple[int, int]
-    ]  # and where it reads: the phase of the source, the distance from the result's place
+    # and where it reads: the phase of the source, the distance from the result's place
+    distances: list[tuple[int, int]]
 
 
 class Layout(NamedTuple):
@@ -330,9 +329,8 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     (target,) = lay.targets
     beside = lay._replace(starts=ORIGIN, steps=ONES)
     size, used = lay.size, lay.used
-    apart = (
-        whole_vectors(used) <= size
-    )  # else the last vector of an image would reach into the next
+    # else the last vector of an image would reach into the next
+    apart = whole_vectors(used) <= size
     loop, shape = (
         loops.weight_grad(loops.weight_height(p.filters)),
         (p.groups, p.filters, p.channels * p.taps),

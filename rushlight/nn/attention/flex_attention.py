@@ -15,9 +15,8 @@ from rushlight.creation.ranges import arange
 from rushlight.nn.functional import pad
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
-Mod = Callable[
-    ..., Tensor
-]  # (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score
+# (b, h, q_idx, kv_idx) -> bool, or (score, b, h, q_idx, kv_idx) -> score
+Mod = Callable[..., Tensor]
 
 
 def indices(*sizes: int | None) -> list[Any]:

@@ -161,9 +161,8 @@ def convolve_transposed(n: int) -> Callable:
     ) -> Tensor:
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        if (
-            bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype
-        ):  # rounded with the bias
+        # rounded with the bias
+        if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:
             return called(
                 in_single(
                     lambda x, w, b: conv(

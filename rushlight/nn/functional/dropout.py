@@ -25,9 +25,8 @@ def apply_dropout(
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
         return input
-    inside = (
-        taken.get() is not None or mode().batch is not None
-    )  # then torch draws in the order of the elements
+    # then torch draws in the order of the elements
+    inside = taken.get() is not None or mode().batch is not None
     like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)

@@ -330,9 +330,8 @@ def instance_norm(
     check_channels(
         input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
-    out, mean, var = normalization.group_norm(
-        contiguous(input), weight, bias, c, eps
-    )  # torch's memory layout
+    # torch's memory layout
+    out, mean, var = normalization.group_norm(contiguous(input), weight, bias, c, eps)
     if running_mean is not None or running_var is not None:
         mean, var = (r.mean(squeezed(t.detach(), 2), (0,)) for t in (mean, var))
         update_running(running_mean, running_var, mean, var, momentum, prod(size))

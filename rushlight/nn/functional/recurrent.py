@@ -140,9 +140,8 @@ def layers(
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
-            x = drop(
-                contiguous(x), dropout
-            )  # loops may lay it out by sequence; torch draws step by step
+            # loops may lay it out by sequence; torch draws step by step
+            x = drop(contiguous(x), dropout)
         x = transpose(x, 0, 1) if first else x
     return x, tuple(
         called(released(each[0].unsqueeze(0)), "StackBackward0") if len(each) == 1 else stack(each)

@@ -145,10 +145,8 @@ place()
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # of a package that is still being imported when this file is read
-        nn, apart = (
-            sys.modules["rushlight.nn"],
-            multihead.NonDynamicallyQuantizableLinear,
-        )  # exported by modules.linear only
+        # exported by modules.linear only
+        nn, apart = (sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear)
         return sorted(
             n
             for n, value in globals().items()

@@ -37,10 +37,8 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(unit(matmul(matrix.T, u), self.eps))
                     u.copy_(unit(matmul(matrix, v), self.eps))
-            u, v = (
-                u.clone(),
-                v.clone(),
-            )  # the next forward writes to the buffers, perhaps before backward
+            # the next forward writes to the buffers, perhaps before backward
+            u, v = (u.clone(), v.clone())
         return e.div(weight, largest_singular(matrix, u, v))
 
     def __call__(self, module: Module, inputs: Any) -> None:

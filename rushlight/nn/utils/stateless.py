@@ -84,9 +84,8 @@ def replaced(
     finally:
         for full, kept, name, old in before:
             now: Any = kept.get(name)
-            if (
-                now is not values[full] and full in state
-            ):  # forward assigned another tensor: keep this new value
+            # forward assigned another tensor: keep this new value
+            if now is not values[full] and full in state:
                 state[full] = now
             if old is MISSING:
                 kept.pop(name, None)

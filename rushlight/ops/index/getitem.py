@@ -194,9 +194,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = created(from_array(holding(value, x.dtype)))
     if value._array.dtype != x._array.dtype:
-        if tensors and (
-            value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)
-        ):  # a boolean mask instead of an index
+        # a boolean mask instead of an index
+        if tensors and (value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)):
             check_same_dtype(x, value)
         value = value.to(x.dtype)
     if tensors:

@@ -70,9 +70,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             )
         )
     made = masked(mask, one_number(value, input, "masked_fill_"), input)
-    if (
-        made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous
-    ):  # torch's is, whatever x's order
+    # torch's is, whatever x's order
+    if made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous:
         return called(s.contiguous(made), "MaskedFillBackward0")
     return made
 

@@ -13,13 +13,8 @@ from rushlight.ops.index.masks import where
 from rushlight.ops.index.take_put import index_reduce
 from rushlight.ops.shape import views as s
 
-NOTHING = {
-    "sum": 0.0,
-    "mean": float("nan"),
-    "max": -float("inf"),
-    "min": float("inf"),
-    "prod": 1.0,
-}  # of no rows
+# of no rows
+NOTHING = {"sum": 0.0, "mean": float("nan"), "max": -float("inf"), "min": float("inf"), "prod": 1.0}
 
 
 @composite(tensor=False, looks=True)

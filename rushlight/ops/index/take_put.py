@@ -235,9 +235,8 @@ def take_along_dim(
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
     at = indices._array
-    if (
-        mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any()
-    ):  # less work than the general case
+    # less work than the general case
+    if mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any():
         indices = where(indices < 0, indices + n, indices)
     a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):

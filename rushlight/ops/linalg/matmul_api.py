@@ -273,9 +273,8 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     return both
 
 
-NOWHERE = from_array(
-    np.broadcast_to(np.False_, ())
-)  # with beta 0 nan does not count, and the gradient is 0; read-only
+# with beta 0 nan does not count, and the gradient is 0; read-only
+NOWHERE = from_array(np.broadcast_to(np.False_, ()))
 
 
 for function in (addmm, addmv, baddbmm):

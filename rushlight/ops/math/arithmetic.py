@@ -32,9 +32,8 @@ def writing(function: Callable, onto: bool = False) -> Callable:
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if (
-            at_once is not None and not kwargs and len(args) < len(inputs)
-        ):  # what the entry does itself
+        # what the entry does itself
+        if at_once is not None and not kwargs and len(args) < len(inputs):
             return at_once(input, *args)
         if onto and unrecorded(input, (*args, *kwargs.values())):
             return function(input, *args, out=input, **kwargs)
@@ -154,9 +153,8 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
                 dtype=other.dtype,
             )
         )
-    product = e.mul(
-        other if same else to(other, common), alpha
-    )  # in their own dtype small integers would wrap around
+    # in their own dtype small integers would wrap around
+    product = e.mul(other if same else to(other, common), alpha)
     return to(product, common) if common is dtypes.bool_ else product  # bool times 2 is int64
 
 

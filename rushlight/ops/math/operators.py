@@ -18,10 +18,8 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.tensor.node_names import called
 
-OF_NUMBERS = {
-    "__rsub__": "RsubBackward1",
-    "__rtruediv__": "MulBackward0",
-}  # 1 - x, and 1 / x: a reciprocal's multiple
+# 1 - x, and 1 / x: a reciprocal's multiple
+OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}
 
 
 def reflected(function: Callable, name: str, commutes: bool) -> Callable:
@@ -40,9 +38,8 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
             return function(self, other)
         if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
             d = self._array.dtype
-            number = (
-                None if floating and d.kind in "iu" else constant(other, d)
-            )  # a number needs no operand without an array
+            # a number needs no operand without an array
+            number = None if floating and d.kind in "iu" else constant(other, d)
             other = other if number is None else number
             made = function(other, self)
             return made if made._node is None or shown is None else called(made, shown)

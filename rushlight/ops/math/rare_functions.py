@@ -151,11 +151,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else into(out, made)
 
 
-WIDEST = {
-    2: 42,
-    4: 279,
-    8: 2100,
-}  # the range of exponents of floating-point numbers of this many bytes
+# the range of exponents of floating-point numbers of this many bytes
+WIDEST = {2: 42, 4: 279, 8: 2100}
 
 
 @composite()
@@ -169,9 +166,8 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input.dtype.is_floating_point and other.dtype.category < dtypes.FLOATING:
         most = WIDEST[input.dtype.numpy.itemsize if input.dtype is not dtypes.bfloat16 else 4]
         other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)
-        third = e.trunc(
-            e.div(other, 3)
-        )  # 2^other itself may be infinite, or 0, where the product is not
+        # 2^other itself may be infinite, or 0, where the product is not
+        third = e.trunc(e.div(other, 3))
         step = e.pow(2.0, third)
         return e.mul(
             e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out

@@ -183,9 +183,8 @@ def beyond_single(squares: Any) -> bool:
     )
 
 
-MIN_EXACT_SQUARE = np.float32(
-    2.0**-80
-)  # squares above this number are normal numbers, with all digits
+# squares above this number are normal numbers, with all digits
+MIN_EXACT_SQUARE = np.float32(2.0**-80)
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
 

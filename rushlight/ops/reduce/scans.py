@@ -46,9 +46,8 @@ def decayed(g, out, dim):
     if n < 2:
         return g
     one, following = narrow(out, dim, 0, n - 1), narrow(out, dim, 1, n - 1)
-    a = padded(
-        exp(where(one == following, 0, one - firm(following))), dim, 1
-    )  # equal: infinite, too
+    # equal: infinite, too
+    a = padded(exp(where(one == following, 0, one - firm(following))), dim, 1)
     while step < n:
         g = g + a * ahead(g, dim, step)
         a = a * ahead(a, dim, step)

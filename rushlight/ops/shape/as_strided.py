@@ -281,9 +281,8 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     watch = m.watch
     if watch is not None:
         watch.on_move(old, x)
-    token = current.set(
-        m.but(grad=m.grad or inner)
-    )  # in no_grad, too: the node must get the new shape
+    # in no_grad, too: the node must get the new shape
+    token = current.set(m.but(grad=m.grad or inner))
     try:
         made = view(old)
     finally:

@@ -160,9 +160,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     >>> rushlight.zeros(2).fill_(3)
     tensor([3., 3.])
     """
-    if (value.__class__ is int or value.__class__ is float) and unrecorded(
-        input, ()
-    ):  # the fast path
+    # the fast path
+    if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):
         write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
         return input
     return copy_(input, one_value(value, input, "fill_"))

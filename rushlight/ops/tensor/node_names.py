@@ -48,9 +48,8 @@ def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
     squeezed two."""
 
     def name(node: Any) -> str:
-        shape = node.shape or (
-            node.saved[-1][0][0] if node.saved else (1, 1, 1, 1)
-        )  # with indices: of the first output
+        # with indices: of the first output
+        shape = node.shape or (node.saved[-1][0][0] if node.saved else (1, 1, 1, 1))
         n = len(shape) - 2
         return "SqueezeBackward1" if n == 1 else f"{kind}{n}D{indices}Backward0"
 

@@ -110,9 +110,8 @@ class SobolEngine:
         )
         ends = ~steps & steps + 1  # the first place where a step's number has a zero
         taken = self.sobolstate._array[:, np.log2(ends).astype(np.int64)].T
-        whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi._array[None], taken]))[
-            1:
-        ]  # (steps, dimension)
+        # (steps, dimension)
+        whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi._array[None], taken]))[1:]
         points: Any = from_array(whole.astype(dtype.numpy) * dtype.numpy.type(2.0**-self.MAXBIT))
         if len(whole):
             self.quasi = from_array(whole[-1].copy())

@@ -311,9 +311,8 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         ) from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
-        if not isinstance(
-            std, Tensor
-        ):  # torch then draws with this deviation, with one rounding less
+        # torch then draws with this deviation, with one rounding less
+        if not isinstance(std, Tensor):
             return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)
         return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)
 
@@ -415,9 +414,8 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
         return self
     if mode().batch is not None:
         return copy_(self, numbers_for(self, generator, draw))
-    if self._array.flags.c_contiguous and unrecorded(
-        self, ()
-    ):  # write directly, without the in-place op
+    # write directly, without the in-place op
+    if self._array.flags.c_contiguous and unrecorded(self, ()):
         write(self, from_array(draw(source(generator), self._array.shape, self._array.dtype)))
         return self
     fresh = np.empty_like(self._array, subok=False)

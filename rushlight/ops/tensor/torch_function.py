@@ -27,9 +27,8 @@ from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
-gates_off: ContextVar[Any] = ContextVar(
-    "gates_off", default=False
-)  # true while gates are off; inside a gated call: the function
+# true while gates are off; inside a gated call: the function
+gates_off: ContextVar[Any] = ContextVar("gates_off", default=False)
 NAMESPACES = (
     "rushlight",
     "rushlight.nn.functional",
@@ -37,9 +36,8 @@ NAMESPACES = (
     "rushlight.fft",
     "rushlight.special",
 )
-modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar(
-    "modes", default=()
-)  # that are entered, the innermost last
+# that are entered, the innermost last
+modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())
 FUNCTIONS_WITHOUT_GATE = {
     "is_tensor",
     "is_storage",

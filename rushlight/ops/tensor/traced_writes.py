@@ -31,9 +31,8 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
 
 
 def fresh(method: str, args: tuple, named: tuple) -> ndarray:
-    args = tuple(
-        np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args
-    )  # drawn in this order
+    # drawn in this order
+    args = tuple(np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args)
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
 
