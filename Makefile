@@ -23,9 +23,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 comma  := ,
 # comments and docstrings that tools/words.py reports; this number may only fall
-MAX_HARD_TEXTS := 68
+MAX_HARD_TEXTS := 5
 # the same for its phrases (--phrases)
-MAX_PHRASES := 89
+MAX_PHRASES := 76
 TESTS  := test$(if $(ORACLE),$(comma)oracle)
 # test processes side by side: one BLAS thread each, so that they do not fight for the cores
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1

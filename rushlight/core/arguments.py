@@ -26,8 +26,7 @@ op_errors = Higher()  # the words of errors: rushlight/ops/op_errors.py
 
 
 def wrap(dim: Any, ndim: int) -> int:
-    """A dimension counted from the front. IndexError if there is none such; a 0-d tensor has 0 and
-    -1."""
+    """A dimension counted from the front. IndexError outside; a 0-d tensor has 0 and -1."""
     n = ndim or 1
     if dim.__class__ is bool:  # x.sum(True) was to be keepdim, x.sort(True) descending
         raise TypeError(
@@ -70,8 +69,7 @@ def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
 
 
 def reduced_dims(dim: Any, ndim: int, empty: tuple | None = None) -> tuple[int, ...] | None:
-    """The dimensions to reduce; None for all of them. An empty list means all as well, or `empty`:
-    none."""
+    """The dimensions to reduce; None for all. An empty list means all, or with `empty` none."""
     if dim is None:
         return None
     if not listed(dim):
@@ -81,8 +79,7 @@ def reduced_dims(dim: Any, ndim: int, empty: tuple | None = None) -> tuple[int, 
 
 
 def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
-    """All dimensions counted from the front, in another order. RuntimeError if they are fewer or
-    more."""
+    """All dimensions, counted from the front, in another order; else RuntimeError."""
     dims = listed(dims)
     if len(dims) != ndim:
         raise RuntimeError(
@@ -196,8 +193,7 @@ def short_way(op: Op, names: tuple[str, ...]) -> Callable[[Sequence], tuple | No
 
 
 def left_out(op: Op) -> tuple[int, tuple]:
-    """How many arguments, in the order of the call, must be there; and the defaults of those behind
-    them."""
+    """The number of required arguments, in the order of the call, and the others' defaults."""
     names = op.options["order"].split() if "order" in op.options else [*op.inputs, *op.settings]
     needed = max([i + 1 for i, name in enumerate(names) if name not in op.defaults], default=0)
     return needed, tuple([op.defaults[name] for name in names[needed:]])
@@ -264,8 +260,7 @@ def numpy_spellings(op: Op, given: dict, dim: Any, keepdim: bool) -> tuple[Any, 
 
 
 def dimensions(value: Any) -> int:
-    """How many dimensions a tensor has, or the tensors of a list. AttributeError for anything
-    else."""
+    """The number of dimensions of a tensor, or of the tensors of a list. Else AttributeError."""
     if isinstance(value, (tuple, list)):
         return max((t._array.ndim for t in value if isinstance(t, Tensor)), default=0)
     return value._array.ndim
@@ -338,8 +333,7 @@ def number_dtype(d: dtypes.dtype) -> np.dtype:
 
 
 def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
-    """The operands as tensors of one dtype, by torch's rules; conversions are ops, so gradients go
-    back."""
+    """The operands as tensors of one dtype, by torch's rules. Conversions are recorded as ops."""
     pairs = [as_operand(value, op) for value in operands]
     if len(pairs) == 1:
         result = pairs[0][0].dtype
@@ -403,9 +397,8 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
-    """The op run by a batch that is among its arguments (and `more`), for which the kernel failed;
-    else raises the error in terms of the user's call. Kernels look at shapes first: what they find
-    wrong there is wrong for each sample too."""
+    """For a kernel that failed. A vmap batch among the arguments (and `more`) runs the op; without
+    a batch the error is raised in terms of the user's call."""
     if isinstance(error, NoArray):
         return filled(out, error.instead(op.name, *args, *more))
     if isinstance(error, Touched):

@@ -53,8 +53,7 @@ class Left(Writes):
 
 
 class Clock:
-    """`last_write`: the tick of the last write to any memory. Backward checks only nodes older than
-    that."""
+    """`last_write`: the tick of the last write to any memory. Backward checks older nodes only."""
 
     __slots__ = ("last_write",)
     last_write: int

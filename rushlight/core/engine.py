@@ -37,7 +37,7 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def told_at_once(order: list[Node]) -> list[Node]:
-    """The nodes with each leaf that has hooks directly after the last node that adds to its
+    """The same order, but a leaf with hooks comes right after the last node that adds to its
     gradient. An optimizer that steps in a hook frees each gradient before the next is computed."""
     leaves = set()
     for node in reversed(order):
@@ -156,8 +156,7 @@ def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
 
 
 class Walk:
-    """The nodes of one backward, newest first; `wanted`: those that lead to a target, None for all
-    nodes."""
+    """The nodes of one backward, newest first; `wanted`: those that lead to a target, or None."""
 
     __slots__ = ("order", "wanted")
 

@@ -1,8 +1,8 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
 The engine is written once, and so is the writer of backward's text (core/backward_text.py). What
-differs between the two worlds stands here, as methods. A faster world plugs in from outside:
-`rushlight.fast.backward_chains.Deferred`."""
+differs between the worlds is here, as methods; Numbers is Arrays for single values. A faster world
+plugs in from outside: `rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Nodes of the autograd graph: one for each recorded op, and `AccumulateGrad` (tensor.py) for each
 leaf.
 
-Each op of the table has its own subclass (`MulBackward0`), made when the table is built. The
-subclass carries the derivative rules: `arrays(g)` and `tensors(g)` return the gradients of the
-inputs, in the worlds of arrays and of tensors."""
+Each op has a subclass (`MulBackward0`), made with the op's first node. Its methods `arrays(g)` and
+`tensors(g)`, written at the first backward, return the gradients of the inputs."""
 
 from __future__ import annotations
 

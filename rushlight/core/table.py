@@ -4,8 +4,8 @@
 
 The first function computes the op; the parameters before the slash are tensors, the others are its settings. Then the
 gradient of each tensor. A rule's first parameter is the gradient of the output; its other parameters say what is
-saved: an input, `out`, `x_shape`, a setting, or what the family adds. Names inside a rule are ops, whatever
-the world makes of them (see core/worlds.py); rules mention neither broadcasting nor accumulation: the engine does that.
+saved: an input, `out`, `x_shape`, a setting, or a fact of the family (reductions: x_shape, dims, n). Names inside
+a rule are ops (core/worlds.py says what they mean); rules mention neither broadcasting nor accumulation: the engine does that.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ F = TypeVar("F", bound=Callable)
 class Tensor(Methods):
     """An n-dimensional array that can record the ops that are applied to it.
 
-    `_array`: NumPy's array of the elements. `node`: the graph node of the op that made the tensor,
-    `AccumulateGrad` for a leaf that requires grad, None outside the graph. `viewing`: for a view of
-    a recorded tensor, (base, parent, op, arguments, whether grad mode was on); else None. `writes`:
-    the log of in-place writes to the tensor's memory, None before the first write.
+    `_array`: NumPy's array of the elements. `_node`: the graph node of the op that made the tensor,
+    `AccumulateGrad` for a leaf that requires grad, None outside the graph. `_viewing`: for a view
+    (base, parent, op, arguments, whether grad mode was on); else None. `_writes`: the log of
+    in-place writes to the tensor's memory, None before the first write.
 
     >>> x = rushlight.tensor([1., 2.], requires_grad=True)
     >>> (x * x).sum().backward()

@@ -289,8 +289,7 @@ def of_a_function(op: str | None = None) -> RuntimeError:
 
 
 def keep_old(x: Tensor, r: Tensor) -> None:
-    """Replace x in the values saved by r's node with a copy: rules need x before the write; avoids
-    a reference cycle."""
+    """If r's node saved x, it saves a copy: the write changes x, and x will own that node."""
     node = r._node
     if node is not None and node.saved and any(s is x for s in node.saved):
         old = as_it_is(x)

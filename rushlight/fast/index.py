@@ -4,8 +4,8 @@ and the measured times. Sizes of blocks and tiles inside a loop stand beside the
 A way is tried when the op's first array has `elements` elements or more. A way whose results differ
 from NumPy's in the last bits has `passes`: NumPy's passes over the array that the way saves. NumPy
 does such work until it has cost as much as loading the loops (policy.py); of large arrays, a
-quarter of the passes count. `small`: from then on the way takes smaller arrays, too, from so many
-elements on."""
+quarter of the passes count. `small`: once the loops are loaded, the way takes
+arrays of `small` elements or more (0: of any size)."""
 
 from __future__ import annotations
 

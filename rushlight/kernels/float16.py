@@ -26,7 +26,7 @@ def is_half(a: Any) -> bool:
 
 @site
 def converted(x: ndarray, dtype: np.dtype) -> ndarray:
-    """x.astype(dtype), laid out as x."""
+    """x.astype(dtype), laid out as x: rounds to the nearest number, ties to even."""
     if x.flags.c_contiguous:
         return x.astype(dtype)
     r = room_like(x, dtype)

@@ -316,7 +316,7 @@ nan_to_num = op(
     fused=False,
 )
 
-# -- complex numbers: rules give g times the derivative; worlds.conjugated sees to the rest
+# -- complex numbers: rules give g times the derivative; backward_text.py conjugates
 
 conj = op(lambda x, /: conj(x), x=lambda g: conj(g), method=False, function=False, fused=False)
 angle = floating(
