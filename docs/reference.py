@@ -140,6 +140,11 @@ ENVIRONMENT = """\
 | `OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS` | threads of matrix products at the start |
 | `NUMBA_NUM_THREADS` | the most threads of compiled loops |
 """
+INTERNAL = set(
+    """forward extra_repr reset_parameters counters jobs check_sparse loop new_state rule_and_values
+    sparse_rows state_of update update_arrays update_group update_rows check_group
+    check_parameter""".split()
+)  # methods without a section
 DOCUMENTED: set[Any] = set()  # functions and classes with a section; filled by `pages`
 
 
@@ -215,7 +220,18 @@ def subject(value: Any) -> str:
 
 def page(title: str, about: str, group: dict[str, Any]) -> str:
     ordered = sorted(group.items(), key=lambda item: item[0].lower())
-    return "\n".join([f"# {title}\n\n{about}\n", *[section(*item) for item in ordered]])
+    links = ", ".join(f"[{short(name)}](#{anchor(name)})" for name, _ in ordered)
+    listed_names = [f"{links}\n"] if title.startswith("nn") else []
+    return "\n".join([f"# {title}\n\n{about}\n", *listed_names, *[section(*i) for i in ordered]])
+
+
+def short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def anchor(name: str) -> str:
+    """The anchor that Markdown's table of contents gives to a heading."""
+    return name.lower().replace(".", "")
 
 
 def tensor_page() -> str:
@@ -285,7 +301,7 @@ def own_methods(value: type) -> list[tuple[str, Callable]]:
         if not base.__module__.startswith("rushlight") or base is not value and base in DOCUMENTED:
             break
         for name, function in vars(base).items():
-            plain = not name.startswith("_") and name not in ("forward", "extra_repr")
+            plain = not name.startswith("_") and name not in INTERNAL
             if plain and inspect.isfunction(function) and function.__doc__:
                 found.setdefault(name, function)
     return sorted(found.items())
@@ -345,7 +361,9 @@ def escaped(text: str) -> str:
     """Text in which Markdown finds no emphasis, link or tag, except in `code`."""
     pieces = re.split(r"(`[^`]*`)", text)
     return "".join(
-        piece if piece.startswith("`") else re.sub(r"([\\*_\[\]<>#|])", r"\\\1", piece)
+        piece
+        if piece.startswith("`")
+        else re.sub(r"([\\*_\[\]#|])", r"\\\1", piece).replace("<", "&lt;")
         for piece in pieces
     )
 
