@@ -140,27 +140,25 @@ ENVIRONMENT = """\
 | `OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS` | threads of matrix products at the start |
 | `NUMBA_NUM_THREADS` | the most threads of compiled loops |
 """
-INTERNAL = set(
-    [
-        "forward",
-        "extra_repr",
-        "reset_parameters",
-        "counters",
-        "jobs",
-        "check_sparse",
-        "loop",
-        "new_state",
-        "rule_and_values",
-        "sparse_rows",
-        "state_of",
-        "update",
-        "update_arrays",
-        "update_group",
-        "update_rows",
-        "check_group",
-        "check_parameter",
-    ]
-)  # methods without a section
+INTERNAL = {
+    "forward",
+    "extra_repr",
+    "reset_parameters",
+    "counters",
+    "jobs",
+    "check_sparse",
+    "loop",
+    "new_state",
+    "rule_and_values",
+    "sparse_rows",
+    "state_of",
+    "update",
+    "update_arrays",
+    "update_group",
+    "update_rows",
+    "check_group",
+    "check_parameter",
+}  # methods without a section
 DOCUMENTED: set[Any] = set()  # functions and classes with a section; filled by `pages`
 
 
