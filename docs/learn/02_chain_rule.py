@@ -37,8 +37,8 @@ torch.viz.print_graph(z, {"x": x})
 # `Mul` a second time. Then comes `Add`, with the constant 1. (Constants have no gradient and are not
 # shown.)
 #
-# The names end in `Backward` because each step stands for its backward part: the part that sends
-# slopes. `AccumulateGrad` is the name of the last station: there the slope arrives in `x.grad`.
+# The names end in `Backward0` because each step stands for its backward part: the part that sends
+# slopes. (PyTorch numbers variants of a step, so there is a 0.) `AccumulateGrad` is the name of the last station: there the slope arrives in `x.grad`.
 # Lesson 5 is about it.
 
 # %% alt="The graph of z: an addition, below it a product, below it a sine and x; x has two arrows to it"
