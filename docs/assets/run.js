@@ -37,6 +37,8 @@
       this.code.contentEditable = "plaintext-only";
       if (this.code.contentEditable !== "plaintext-only") this.code.contentEditable = "true";
       this.code.spellcheck = false;
+      this.code.setAttribute("role", "textbox");
+      this.code.setAttribute("aria-multiline", "true");
       this.code.setAttribute("aria-label", "program, " + this.label);
       this.code.addEventListener("input", () => { this.hasRun = false; });
       this.code.addEventListener("keydown", (event) => {

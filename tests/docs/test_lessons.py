@@ -98,7 +98,7 @@ def test_a_lesson_becomes_a_notebook(name):
     ]
     assert len(solutions) >= 3
     assert all(cell["metadata"]["jupyter"]["source_hidden"] for cell in solutions)
-    assert not re.search(r"\(\d\d_\w+\.md\)", json.dumps(notebook)), "links lead to notebooks"
+    assert not re.search(r"\]\([^)]*\.md\)", json.dumps(notebook)), "links lead to notebooks"
     errors = [
         output
         for cell in notebook["cells"]
